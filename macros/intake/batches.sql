@@ -1,0 +1,21 @@
+{#
+    Gives {first, last} of the batch numbers that a ledger or projection holds, or none where it holds no batch. On
+    parquet a batch is what is registered as a partition: files of a killed run are not, and are never counted.
+#}
+{% macro _batches_of(relation) %}
+    {% set existing = load_relation(relation) %}
+    {% if existing is none %}
+        {{ return(none) }}
+    {% endif %}
+    {% set numbers = [] %}
+    {% if existing.is_delta or existing.is_iceberg %}
+        {% for row in collapsing._rows_of('select min(ledger_batch), max(ledger_batch) from ' ~ existing) if row[0] is not none %}
+            {% do numbers.extend([row[0] | int, row[1] | int]) %}
+        {% endfor %}
+    {% else %}
+        {% for row in collapsing._rows_of('show partitions ' ~ existing) %}
+            {% do numbers.append(row[0].split('=')[1] | int) %}
+        {% endfor %}
+    {% endif %}
+    {{ return({'first': numbers | min, 'last': numbers | max} if numbers else none) }}
+{% endmacro %}

@@ -1,0 +1,73 @@
+{#
+    Reads the keys of the unread part of a stage once and gives
+        rows      how many rows are unread
+        summary   a list of {token, rows}, one for each block, in token order; one with token none without a block setting
+        blocks    the tokens alone
+        bounds    text of the least and the greatest of each key column that literals can bound: {column: [least, greatest]}
+        bad       {reason: rows} of rows that cannot be folded
+#}
+{% macro _look_at_stage(stage, settings, columns, folded) %}
+    {% set bounded = collapsing._bounded_keys(settings, columns) %}
+    {% set reasons = collapsing._bad_row_reasons(settings, columns) %}
+    {% set sql %}
+        select
+            {{ 'cast(' ~ adapter.quote(settings.block) ~ ' as string)' if settings.block else 'cast(null as string)' }} as block,
+            {{ 'min(' ~ adapter.quote(settings.block) ~ ')' if settings.block else 'null' }} as arrival,
+            count(*) as staged
+            {%- for reason, condition in reasons.items() %},
+            sum(count_if({{ condition }})) over () as {{ reason }}
+            {%- endfor %}
+            {%- for column in bounded %},
+            cast({{ collapsing._bound_text('min(min(' ~ adapter.quote(column.name) ~ ')) over ()', column.dtype) }} as string),
+            cast({{ collapsing._bound_text('max(max(' ~ adapter.quote(column.name) ~ ')) over ()', column.dtype) }} as string)
+            {%- endfor %}
+        from {{ stage }}
+        {% if folded %}
+        where not {{ collapsing._is_block_in(settings, columns, folded) }} or {{ adapter.quote(settings.block) }} is null
+        {% endif %}
+        group by 1
+        order by arrival
+    {% endset %}
+
+    {% set found = {'rows': 0, 'summary': [], 'blocks': [], 'bounds': {}, 'bad': {}} %}
+    {% for row in collapsing._rows_of(sql) %}
+        {% do found.update({'rows': found.rows + row[2]}) %}
+        {% do found.summary.append({'token': row[0], 'rows': row[2]}) %}
+        {% do found.blocks.append(row[0]) if row[0] is not none %}
+        {% for reason in reasons if row[2 + loop.index] %}
+            {% do found.bad.update({reason: row[2 + loop.index]}) %}
+        {% endfor %}
+        {% for column in bounded %}
+            {% set place = 1 + reasons | length + 2 * loop.index %}
+            {% do found.bounds.update({column.name: [row[place], row[place + 1]]}) %}
+        {% endfor %}
+    {% endfor %}
+    {{ return(found) }}
+{% endmacro %}
+
+
+{# Gives the key columns whose range can be written as literals. #}
+{% macro _bounded_keys(settings, columns) %}
+    {% set bounded = [] %}
+    {% for column in columns if column.name in settings.key and collapsing._is_bounded_type(column.dtype) %}
+        {% do bounded.append(column) %}
+    {% endfor %}
+    {{ return(bounded) }}
+{% endmacro %}
+
+
+{#
+    Gives SQL over the ledger's rows (alias `stored`) that holds for every key of the batch. Literals, not a subquery: only
+    they prune files before the ledger is read.
+#}
+{% macro _key_bounds(settings, columns, found) %}
+    {% set bounds = [] %}
+    {% for column in collapsing._bounded_keys(settings, columns) if found.bounds.get(column.name, [none])[0] is not none %}
+        {% do bounds.append(
+            'stored.' ~ adapter.quote(column.name)
+            ~ ' between ' ~ collapsing._typed_literal(found.bounds[column.name][0], column.dtype)
+            ~ ' and ' ~ collapsing._typed_literal(found.bounds[column.name][1], column.dtype)
+        ) %}
+    {% endfor %}
+    {{ return(bounds | join('\n        and ') if bounds else none) }}
+{% endmacro %}

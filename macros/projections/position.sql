@@ -1,0 +1,51 @@
+{#
+    Gives {after, upto}: the ledger's batches that a projection has still to read. A projection that no longer fits its
+    ledger (rebuilt since) or its own settings (changed since) is dropped here and builds itself from the whole ledger.
+#}
+{% macro _position_of(projection, ledger, settings) %}
+    {% set held = collapsing._batches_of(ledger) %}
+    {% set upto = held.last if held else 0 %}
+    {% if not is_incremental() %}
+        {{ return({'after': none, 'upto': upto}) }}
+    {% endif %}
+
+    {% set read = collapsing._batches_of(projection) %}
+    {% set stale = none %}
+    {% if collapsing._signature_on(projection) != collapsing._signature(settings) %}
+        {% set stale = 'its group_by or measures have changed' %}
+    {% elif read and (not held or read.last > held.last or read.last < held.first) %}
+        {% set stale = 'its ledger has been rebuilt' %}
+    {% endif %}
+    {% if stale and collapsing._may_write() %}
+        {% do collapsing._log(stale ~ ': building it again from the whole ledger') %}
+        {% do adapter.drop_relation(projection) %}
+        {{ return({'after': none, 'upto': upto}) }}
+    {% endif %}
+    {{ return({'after': read.last if read else none, 'upto': upto}) }}
+{% endmacro %}
+
+
+{# Gives what tells one set of projection settings from another. #}
+{% macro _signature(settings) %}
+    {{ return(local_md5(tojson(settings))) }}
+{% endmacro %}
+
+
+{# Gives the signature that a projection was built with, or none: a build that was killed before it was signed has none. #}
+{% macro _signature_on(projection) %}
+    {% for row in collapsing._rows_of('show tblproperties ' ~ projection) if row[0] == 'collapsing.signature' %}
+        {{ return(row[1]) }}
+    {% endfor %}
+    {{ return(none) }}
+{% endmacro %}
+
+
+{# Runs after a projection's insert: marks a new table with the settings that it was built with. #}
+{% macro _sign_projection(projection) %}
+    {% if execute %}
+        {% set signature = collapsing._signature(collapsing._projection_settings(model.name, model.config.meta.get('collapsing'))) %}
+        {% if collapsing._signature_on(projection) != signature %}
+            alter table {{ projection }} set tblproperties ('collapsing.signature' = '{{ signature }}')
+        {% endif %}
+    {% endif %}
+{% endmacro %}

@@ -1,0 +1,22 @@
+{# Gives the graph's node of the model that a relation stands for, or none: settings are looked up there and nowhere else. #}
+{% macro _model_of(relation) %}
+    {% for node in graph.nodes.values() if node.resource_type == 'model' %}
+        {% if node.schema == relation.schema and node.alias == relation.identifier %}
+            {{ return(node) }}
+        {% endif %}
+    {% endfor %}
+    {{ return(none) }}
+{% endmacro %}
+
+
+{# Gives 'ledger' or 'projection': what the settings of a node make of it. Neither is an error that names the model. #}
+{% macro _kind_of(node, asked_by) %}
+    {% set meta = node.config.meta.get('collapsing') if node is not none else none %}
+    {% if meta is not mapping %}
+        {{ collapsing._refuse(
+            node.name if node is not none else '?',
+            asked_by ~ " needs a model with settings in config(meta={'collapsing': {...}}), and this one has none"
+        ) }}
+    {% endif %}
+    {{ return('projection' if 'measures' in meta or 'group_by' in meta else 'ledger') }}
+{% endmacro %}

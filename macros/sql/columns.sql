@@ -1,0 +1,35 @@
+{# Gives quoted columns as a list for a select, a line each; `of` is the alias they are taken from. #}
+{% macro _select_list(columns, of=none, indent=8) %}
+    {% set parts = [] %}
+    {% for column in columns %}
+        {% do parts.append((of ~ '.' if of else '') ~ adapter.quote(column)) %}
+    {% endfor %}
+    {{ return(parts | join(',\n' ~ ' ' * indent)) }}
+{% endmacro %}
+
+
+{# Gives quoted columns on one line, for `partition by`, `group by` and `order by`; `suffix` is ' desc' or nothing. #}
+{% macro _row_list(columns, of=none, suffix='') %}
+    {% set parts = [] %}
+    {% for column in columns %}
+        {% do parts.append((of ~ '.' if of else '') ~ adapter.quote(column) ~ suffix) %}
+    {% endfor %}
+    {{ return(parts | join(', ')) }}
+{% endmacro %}
+
+
+{# Gives the condition that two aliases hold the same key. Keys are never NULL in a ledger, so `=` is enough. #}
+{% macro _same_key(key, one, other) %}
+    {% set parts = [] %}
+    {% for column in key %}
+        {% do parts.append(one ~ '.' ~ adapter.quote(column) ~ ' = ' ~ other ~ '.' ~ adapter.quote(column)) %}
+    {% endfor %}
+    {{ return(parts | join(' and ')) }}
+{% endmacro %}
+
+
+{# Gives one comparable value of the columns of a version: the column itself, or a struct, compared field by field. #}
+{% macro _one_value(columns, of) %}
+    {% set fields = collapsing._row_list(columns, of) %}
+    {{ return(fields if columns | length == 1 else 'struct(' ~ fields ~ ')') }}
+{% endmacro %}

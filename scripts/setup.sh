@@ -1,0 +1,216 @@
+#!/usr/bin/env bash
+# Sourced by scripts/demo, scripts/test and scripts/lint, which then call
+#
+#   setup_environment               where things go: exports COLLAPSING_LOCAL, DBT_*, SPARK_LOCAL_IP
+#   setup_java                      finds Java 17 or 21 (installs 17 as root with apt-get), exports JAVA_HOME
+#   setup_venv requirements.txt     makes or mends .venv so that it holds this lock, sets VENV_PYTHON
+#
+# One line of progress a step. A step that cannot succeed says once what is wrong and what to type, and exits 1.
+# Written for bash 3.2 and later (macOS), for `set -euo pipefail`, for any current folder and for blanks in paths.
+
+COLLAPSING_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+VENV=$COLLAPSING_ROOT/.venv
+VENV_PYTHON=$VENV/bin/python
+
+setup_say() { printf '[setup] %s\n' "$*"; }
+
+setup_stop() {
+    printf '[setup] %s\n' "$@" >&2
+    exit 1
+}
+
+setup_environment() {
+    # Warehouse, metastore, logs, events, landing, report: all in one folder that git ignores.
+    export COLLAPSING_LOCAL=${COLLAPSING_LOCAL:-$COLLAPSING_ROOT/.local}
+    mkdir -p "$COLLAPSING_LOCAL/logs"
+    COLLAPSING_LOCAL=$(cd "$COLLAPSING_LOCAL" && pwd -P)
+    export DBT_PROFILES_DIR=$COLLAPSING_ROOT/profiles
+    export DBT_LOG_PATH=$COLLAPSING_LOCAL/logs
+    export DBT_SEND_ANONYMOUS_USAGE_STATS=false
+    export PYTHONUNBUFFERED=1
+    # Spark listens on loopback only.
+    export SPARK_LOCAL_IP=127.0.0.1
+    # Another Spark of this user must not be started in place of the one in .venv.
+    unset SPARK_HOME SPARK_CONF_DIR SPARK_REMOTE PYSPARK_SUBMIT_ARGS
+}
+
+# --- Java -----------------------------------------------------------------------------------------------------------
+
+# Prints what a java binary says of itself: version, a space, home. Fails where it does not run.
+_java_describe() {
+    local said version='' home=''
+    said=$("$1" -XshowSettings:properties -version 2>&1) || return 1
+    [[ $said =~ version\ \"([0-9][0-9._]*) ]] && version=${BASH_REMATCH[1]}
+    [[ $said =~ java\.home\ =\ ([^$'\n']+) ]] && home=${BASH_REMATCH[1]}
+    [ -n "$version" ] && printf '%s %s\n' "$version" "$home"
+}
+
+# Sets JAVA_VERSION, JAVA_AT and JAVA_PROBLEM (empty when this Java will do) for the Java that Spark would start.
+_java_look() {
+    local java=java described major
+    JAVA_VERSION='' JAVA_AT='' JAVA_PROBLEM=''
+    if [ -n "${JAVA_HOME:-}" ]; then
+        java=$JAVA_HOME/bin/java
+        if [ ! -x "$java" ]; then
+            JAVA_PROBLEM="JAVA_HOME is $JAVA_HOME, where there is no bin/java"
+            return
+        fi
+    elif ! command -v java >/dev/null 2>&1; then
+        JAVA_PROBLEM="there is no Java on this machine's PATH"
+        return
+    fi
+    # macOS has a java that only says that there is none.
+    if ! described=$(_java_describe "$java"); then
+        JAVA_PROBLEM="$java does not run"
+        return
+    fi
+    JAVA_VERSION=${described%% *}
+    JAVA_AT=${JAVA_HOME:-${described#* }}
+    major=${JAVA_VERSION%%[._]*}
+    if [ "$major" -lt 17 ]; then
+        JAVA_PROBLEM="${JAVA_AT:-java} is Java $JAVA_VERSION, too old"
+    elif [ "$major" -gt 21 ]; then
+        JAVA_PROBLEM="${JAVA_AT:-java} is Java $JAVA_VERSION, too new (Spark 4.1 fails on it)"
+    fi
+}
+
+_java_stop() {
+    setup_stop "Spark 4.1 needs Java 17 or 21, but $JAVA_PROBLEM. To install one:" \
+        "  Debian, Ubuntu:  sudo apt-get update && sudo apt-get install -y openjdk-17-jre-headless" \
+        "                   (openjdk-21-jre-headless where 17 is gone)" \
+        "  Fedora:          sudo dnf install -y java-21-openjdk-headless" \
+        "  macOS:           brew install openjdk@17" \
+        "Then, if there are other Javas, say which one is meant and start again:" \
+        "  Linux:           export JAVA_HOME=/usr/lib/jvm/<its folder>" \
+        "  macOS:           export JAVA_HOME=\"\$(brew --prefix openjdk@17)/libexec/openjdk.jdk/Contents/Home\""
+}
+
+_is_root_with_apt() { [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; }
+
+_apt_install() {
+    local log=$COLLAPSING_LOCAL/logs/setup.log
+    setup_say "installing $1 with apt-get"
+    { DEBIAN_FRONTEND=noninteractive apt-get update && DEBIAN_FRONTEND=noninteractive \
+        apt-get install -y --no-install-recommends "$1"; } >>"$log" 2>&1 </dev/null && return
+    setup_say "apt-get could not install $1; its output is in $log"
+    return 1
+}
+
+setup_java() {
+    _java_look
+    if [ -n "$JAVA_PROBLEM" ] && _is_root_with_apt; then
+        setup_say "Spark 4.1 needs Java 17 or 21, but $JAVA_PROBLEM"
+        local home
+        for home in /usr/lib/jvm/java-17-openjdk-*; do break; done
+        if [ ! -x "$home/bin/java" ]; then
+            _apt_install openjdk-17-jre-headless || _java_stop
+            for home in /usr/lib/jvm/java-17-openjdk-*; do break; done
+        fi
+        JAVA_HOME=$home _java_look
+    fi
+    [ -z "$JAVA_PROBLEM" ] || _java_stop
+    if [ -n "$JAVA_AT" ]; then
+        export JAVA_HOME=$JAVA_AT
+    fi
+    setup_say "Java $JAVA_VERSION${JAVA_AT:+ ($JAVA_AT)}"
+}
+
+# --- Python ---------------------------------------------------------------------------------------------------------
+
+# Prints the version of a Python that dbt 1.11 supports. Fails for any other, and where it does not run.
+_python_version() {
+    "$1" -c 'import sys
+if not (3, 10) <= sys.version_info[:2] <= (3, 13): sys.exit(1)
+print("%d.%d.%d" % sys.version_info[:3])' 2>/dev/null </dev/null
+}
+
+_python_makes_venvs() { "$1" -c 'import ensurepip, venv' >/dev/null 2>&1 </dev/null; }
+
+# Sets PYTHON to one that can make virtual environments.
+_python_find() {
+    local candidate found='' version
+    for candidate in python3 python3.13 python3.12 python3.11 python3.10 python; do
+        version=$(_python_version "$candidate") || continue
+        if _python_makes_venvs "$candidate"; then
+            PYTHON=$candidate
+            return
+        fi
+        found=${found:-$candidate}
+    done
+    if [ -z "$found" ]; then
+        setup_stop "Python 3.10 to 3.13 is needed, and there is none on this machine's PATH. To install one:" \
+            "  Debian, Ubuntu:  sudo apt-get update && sudo apt-get install -y python3 python3-venv" \
+            "  Fedora:          sudo dnf install -y python3.13" \
+            "  macOS:           brew install python@3.13"
+    fi
+    version=$(_python_version "$found")
+    local package=python${version%.*}-venv
+    if _is_root_with_apt && _apt_install "$package" && _python_makes_venvs "$found"; then
+        PYTHON=$found
+        return
+    fi
+    setup_stop "Python $version ($found) cannot make virtual environments: its modules venv and ensurepip are missing." \
+        "  Debian, Ubuntu:  sudo apt-get update && sudo apt-get install -y $package" \
+        "  elsewhere:       install a whole Python 3.10 to 3.13"
+}
+
+# --- The virtual environment ------------------------------------------------------------------------------------------
+
+# What the stamp says of an installed lock. Every lock has a line; requirements-dev.txt covers requirements.txt.
+_lock_line() { (cd "$COLLAPSING_ROOT" && cksum "$1"); }
+
+# Shows the big downloads among pip's many lines.
+_pip_progress() {
+    local line
+    while IFS= read -r line; do
+        if [[ $line =~ Downloading\ ([^ ]*/)?([^/ ]+)\ \(([0-9]{2,}\.[0-9]\ MB)\) ]]; then
+            setup_say "  downloading ${BASH_REMATCH[2]} (${BASH_REMATCH[3]})"
+        elif [[ $line == *'Building wheel for pyspark'*'started'* ]]; then
+            setup_say "  unpacking pyspark"
+        elif [[ $line == 'Installing collected packages'* ]]; then
+            setup_say "  writing packages"
+        fi
+    done
+}
+
+setup_venv() {
+    local lock=$1 stamp=$VENV/.setup-stamp log=$COLLAPSING_LOCAL/logs/setup.log version started=$SECONDS
+    # The stamp begins with the folder's path, because a virtual environment does not survive a move. It is taken away
+    # during an install, so that one that was cut short is seen and begun again.
+    if [ -f "$stamp" ] && [ "$(head -n 1 "$stamp")" = "$VENV" ] && version=$(_python_version "$VENV_PYTHON"); then
+        setup_say "Python $version (.venv)"
+        if grep -qxF "$(_lock_line "$lock")" "$stamp"; then
+            setup_say "virtual environment .venv is up to date"
+            return
+        fi
+        setup_say "$lock has changed or is new to .venv: installing it"
+    else
+        _python_find
+        setup_say "Python $(_python_version "$PYTHON") ($(command -v "$PYTHON"))"
+        if [ -e "$VENV" ]; then
+            setup_say "virtual environment .venv is unfinished or was moved: making it anew"
+        else
+            setup_say "making the virtual environment .venv"
+        fi
+        rm -f "$stamp"
+        "$PYTHON" -m venv --clear "$VENV" >"$log" 2>&1 || {
+            tail -n 5 "$log" >&2
+            setup_stop "the virtual environment could not be made; all of the output is in $log"
+        }
+        setup_say "installing $(grep -c '^[A-Za-z0-9].*==' "$COLLAPSING_ROOT/$lock") packages of $lock" \
+            "(about 600 MB, a few minutes the first time)"
+    fi
+    rm -f "$stamp"
+    if ! PIP_USER=0 "$VENV_PYTHON" -m pip install --disable-pip-version-check --no-input --progress-bar off \
+        --requirement "$COLLAPSING_ROOT/$lock" 2>&1 </dev/null | tee "$log" | _pip_progress; then
+        tail -n 15 "$log" >&2
+        setup_stop "pip could not install $lock; all of its output is in $log. Start again to try again."
+    fi
+    {
+        printf '%s\n' "$VENV"
+        _lock_line requirements.txt
+        [ "$lock" = requirements.txt ] || _lock_line "$lock"
+    } >"$stamp.new"
+    mv "$stamp.new" "$stamp"
+    setup_say "virtual environment .venv is ready ($((SECONDS - started)) s)"
+}

@@ -1,0 +1,68 @@
+"""Fixtures: one Spark session for the process, this repository as a dbt project, and a stranger's project that installs it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from dbt_project import DbtProject
+
+REPOSITORY = Path(__file__).resolve().parents[2]
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--full", action="store_true", help="run the longest suites at full length")
+
+
+@pytest.fixture(scope="session")
+def full(request: pytest.FixtureRequest) -> bool:
+    """Whether the longest suites run at full length."""
+    return request.config.getoption("--full")
+
+
+@pytest.fixture(scope="session")
+def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of warehouse, metastore and logs for this process; set before Spark starts, and removed with it."""
+    folder = tmp_path_factory.mktemp("local")
+    os.environ |= {
+        "COLLAPSING_LOCAL": str(folder),
+        "DBT_PROFILES_DIR": str(REPOSITORY / "profiles"),
+        "DBT_LOG_PATH": str(folder / "logs"),
+        "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    (folder / "landing" / "flight_events").mkdir(parents=True)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def repository(local: Path) -> DbtProject:
+    """This repository's own project: the examples and the flights."""
+    os.environ["DBT_TARGET_PATH"] = str(local / "target")
+    return DbtProject(REPOSITORY, REPOSITORY / "profiles", schema="demo")
+
+
+@pytest.fixture(scope="session")
+def make_project(local: Path, tmp_path_factory: pytest.TempPathFactory):
+    """Gives a function that makes a project of a stranger's, with the package installed from this repository."""
+
+    def make(name: str, files: dict[str, str]) -> DbtProject:
+        directory = tmp_path_factory.mktemp(name)
+        profiles = (REPOSITORY / "profiles" / "profiles.yml").read_text()
+        project = DbtProject(directory, directory, schema=name)
+        project.write("profiles.yml", profiles.replace("\ncollapsing:", f"\n{name}:").replace("schema: demo", f"schema: {name}"))
+        project.write("packages.yml", f"packages:\n  - local: {REPOSITORY}\n")
+        project.write(
+            "dbt_project.yml",
+            f"name: {name}\nversion: '1.0'\nprofile: {name}\nmodel-paths: [models]\ntarget-path: target\n",
+        )
+        for path, text in files.items():
+            project.write(path, text)
+        project.run("deps")
+        return project
+
+    yield make
+    shutil.rmtree(local, ignore_errors=True)

@@ -1,0 +1,83 @@
+"""A dbt project under test: one dbtRunner and one Spark session in this process, however many projects there are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from dbt.cli.main import dbtRunner, dbtRunnerResult
+from pyspark.sql import SparkSession
+
+
+class DbtFailed(AssertionError):
+    """A dbt command that was expected to succeed did not; the message holds what dbt said of each node."""
+
+
+class DbtProject:
+    """Runs dbt commands in one project directory and reads its tables through the same Spark session.
+
+    Parameters
+    ----------
+    directory : Path
+        The project (dbt_project.yml).
+    profiles : Path
+        The directory of profiles.yml.
+    schema : str
+        The target schema, used by `rows` as the current one.
+    """
+
+    def __init__(self, directory: Path, profiles: Path, schema: str) -> None:
+        self.directory = directory
+        self.schema = schema
+        self._flags = ["--project-dir", str(directory), "--profiles-dir", str(profiles)]
+        self._runner = dbtRunner()
+
+    def invoke(self, *command: str, variables: dict | None = None) -> dbtRunnerResult:
+        """Run a dbt command and give dbt's result, failed or not."""
+        given = [*command, *self._flags]
+        if variables:
+            given += ["--vars", json.dumps(variables)]
+        return self._runner.invoke(["--quiet", "--no-use-colors", *given])
+
+    def run(self, *command: str, variables: dict | None = None) -> dict[str, str]:
+        """Run a dbt command that must succeed; gives {node name: status}. Raises DbtFailed."""
+        result = self.invoke(*command, variables=variables)
+        if not result.success:
+            raise DbtFailed(f"dbt {' '.join(command)}\n{messages_of(result)}")
+        return {node.node.name: str(node.status) for node in _nodes_of(result)}
+
+    def fails(self, *command: str, variables: dict | None = None) -> str:
+        """Run a dbt command that must fail; gives what dbt said. Raises AssertionError when it succeeds."""
+        result = self.invoke(*command, variables=variables)
+        assert not result.success, f"dbt {' '.join(command)} should have failed"
+        return messages_of(result)
+
+    def sql(self, statement: str):
+        """Run one Spark SQL statement with the project's schema as the current one; gives a DataFrame."""
+        spark = SparkSession.builder.getOrCreate()
+        if self.schema in [row[0] for row in spark.sql("show schemas").collect()]:
+            spark.sql(f"use {self.schema}")
+        return spark.sql(statement)
+
+    def rows(self, statement: str) -> list[tuple]:
+        """Give the rows of a query as tuples, in the query's order."""
+        return [tuple(row) for row in self.sql(statement).collect()]
+
+    def write(self, path: str, text: str) -> None:
+        """Write a file of the project, making its folders."""
+        target = self.directory / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text)
+
+
+def messages_of(result: dbtRunnerResult) -> str:
+    """Give what dbt said of a failed command: its exception, and the message of each node that did not succeed."""
+    said = [str(result.exception)] if result.exception else []
+    said += [f"{node.node.name}: {node.status}: {node.message}" for node in _nodes_of(result) if node.message]
+    return "\n".join(said)
+
+
+def _nodes_of(result: dbtRunnerResult) -> Iterable:
+    """Give the node results of a command that has some; deps, parse and others have none."""
+    return getattr(result.result, "results", None) or []
