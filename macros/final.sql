@@ -8,7 +8,7 @@
     {% endif %}
     {% if collapsing._kind_of(node, 'final') == 'projection' %}
         {{ return(collapsing._final_of_projection(
-            relation, collapsing._projection_settings(node.name, node.config.meta.collapsing), as_of
+            relation, collapsing._projection_settings(node.name, node.config.meta.collapsing), collapsing._types_of(relation), as_of
         )) }}
     {% endif %}
     {{ return(collapsing._final_of_ledger(
@@ -33,8 +33,8 @@
 {%- endmacro %}
 
 
-{# Gives a subquery of the merged groups: those that still have a live row. #}
-{% macro _final_of_projection(projection, settings, as_of) %}
+{# Gives a subquery of the merged groups: those that still have a live row. `types` as _types_of gives them. #}
+{% macro _final_of_projection(projection, settings, types, as_of) %}
 {%- set groups = settings.group_by.keys() | list -%}
 (
     select
@@ -42,7 +42,7 @@
         {{ adapter.quote(group) }},
         {%- endfor %}
         {%- for measure in settings.measures %}
-        {{ collapsing._merged_measure(projection, measure) }} as {{ adapter.quote(measure.name) }}{{ ',' if not loop.last }}
+        {{ collapsing._merged_measure(projection, measure, types) }} as {{ adapter.quote(measure.name) }}{{ ',' if not loop.last }}
         {%- endfor %}
     from {{ projection }}
     {%- if as_of is not none %}

@@ -1,7 +1,7 @@
 {#
     Reads the keys of the unread part of a stage once and gives
         rows      how many rows are unread
-        summary   a list of {token, rows}, one for each block, in token order; one with token none without a block setting
+        summary   a list of {token, rows}, one for each block, in token order; one with token none where there is no block setting
         blocks    the tokens alone
         bounds    text of the least and the greatest of each key column that literals can bound: {column: [least, greatest]}
         bad       {reason: rows} of rows that cannot be folded
@@ -9,38 +9,54 @@
 {% macro _look_at_stage(stage, settings, columns, folded) %}
     {% set bounded = collapsing._bounded_keys(settings, columns) %}
     {% set reasons = collapsing._bad_row_reasons(settings, columns) %}
+    {% set block = adapter.quote(settings.block) if settings.block else 'cast(null as string)' %}
     {% set sql %}
         select
-            {{ 'cast(' ~ adapter.quote(settings.block) ~ ' as string)' if settings.block else 'cast(null as string)' }} as block,
-            {{ 'min(' ~ adapter.quote(settings.block) ~ ')' if settings.block else 'null' }} as arrival,
+            grouping(block) = 1 as is_total,
+            block,
+            min(arrival) as arrival,
             count(*) as staged
-            {%- for reason, condition in reasons.items() %},
-            sum(count_if({{ condition }})) over () as {{ reason }}
+            {%- for reason in reasons %},
+            count_if({{ reason }}) as {{ reason }}
             {%- endfor %}
             {%- for column in bounded %},
-            cast({{ collapsing._bound_text('min(min(' ~ adapter.quote(column.name) ~ ')) over ()', column.dtype) }} as string),
-            cast({{ collapsing._bound_text('max(max(' ~ adapter.quote(column.name) ~ ')) over ()', column.dtype) }} as string)
+            cast({{ collapsing._bound_text('min(' ~ adapter.quote(column.name) ~ ')', column.dtype) }} as string) as least_{{ loop.index }},
+            cast({{ collapsing._bound_text('max(' ~ adapter.quote(column.name) ~ ')', column.dtype) }} as string) as greatest_{{ loop.index }}
             {%- endfor %}
-        from {{ stage }}
-        {% if folded %}
-        where not {{ collapsing._is_block_in(settings, columns, folded) }} or {{ adapter.quote(settings.block) }} is null
-        {% endif %}
-        group by 1
-        order by arrival
+        from (
+            select
+                cast({{ block }} as string) as block,
+                {{ block }} as arrival
+                {%- for reason, condition in reasons.items() %},
+                {{ condition }} as {{ reason }}
+                {%- endfor %}
+                {%- for column in bounded %},
+                {{ adapter.quote(column.name) }}
+                {%- endfor %}
+            from {{ stage }}
+            {%- if folded %}
+            where not {{ collapsing._is_block_in(settings, columns, folded) }} or {{ block }} is null
+            {%- endif %}
+        )
+        group by grouping sets ((block), ())
+        order by is_total, arrival
     {% endset %}
 
     {% set found = {'rows': 0, 'summary': [], 'blocks': [], 'bounds': {}, 'bad': {}} %}
     {% for row in collapsing._rows_of(sql) %}
-        {% do found.update({'rows': found.rows + row[2]}) %}
-        {% do found.summary.append({'token': row[0], 'rows': row[2]}) %}
-        {% do found.blocks.append(row[0]) if row[0] is not none %}
-        {% for reason in reasons if row[2 + loop.index] %}
-            {% do found.bad.update({reason: row[2 + loop.index]}) %}
-        {% endfor %}
-        {% for column in bounded %}
-            {% set place = 1 + reasons | length + 2 * loop.index %}
-            {% do found.bounds.update({column.name: [row[place], row[place + 1]]}) %}
-        {% endfor %}
+        {% if not row[0] %}
+            {% do found.summary.append({'token': row[1], 'rows': row[3]}) %}
+            {% do found.blocks.append(row[1]) if row[1] is not none %}
+        {% else %}
+            {% do found.update({'rows': row[3]}) %}
+            {% for reason in reasons %}
+                {% do found.bad.update({reason: row[3 + loop.index]}) if row[3 + loop.index] %}
+            {% endfor %}
+            {% for column in bounded %}
+                {% set place = 2 + (reasons | length) + 2 * loop.index %}
+                {% do found.bounds.update({column.name: [row[place], row[place + 1]]}) %}
+            {% endfor %}
+        {% endif %}
     {% endfor %}
     {{ return(found) }}
 {% endmacro %}

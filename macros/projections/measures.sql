@@ -39,8 +39,8 @@
 {% endmacro %}
 
 
-{# Gives SQL for a measure of a projection from its parts, over rows grouped as the projection is. #}
-{% macro _merged_measure(projection, measure) %}
+{# Gives SQL for a measure of a projection from its parts, over rows grouped as the projection is; `types` as _types_of gives them. #}
+{% macro _merged_measure(projection, measure, types) %}
     {% if measure.argument == '*' %}
         {{ return('sum(ledger_sign)') }}
     {% endif %}
@@ -49,7 +49,7 @@
         {{ return(rows) }}
     {% endif %}
     {% set part = adapter.quote('ledger_sum_' ~ measure.name) %}
-    {% set dtype = collapsing._type_of(projection, 'ledger_sum_' ~ measure.name) %}
+    {% set dtype = types.get('ledger_sum_' ~ measure.name, 'unknown') %}
     {% set total = 'sum(' ~ part ~ ')' %}
     {% if measure.function == 'avg' %}
         {% set total = collapsing._mean(total, rows, dtype) %}
@@ -80,12 +80,13 @@
 {% endmacro %}
 
 
-{# Gives the type of a column of a relation, or 'unknown' while the relation does not exist (dbt compile on an empty schema). #}
-{% macro _type_of(relation, name) %}
-    {% for column in adapter.get_columns_in_relation(relation) if column.name == name %}
-        {{ return(column.dtype) }}
+{# Gives the columns' types of a relation, {column name: type}; none while it does not exist (dbt compile on an empty schema). #}
+{% macro _types_of(relation) %}
+    {% set types = {} %}
+    {% for column in adapter.get_columns_in_relation(relation) %}
+        {% do types.update({column.name: column.dtype}) %}
     {% endfor %}
-    {{ return('unknown') }}
+    {{ return(types) }}
 {% endmacro %}
 
 
