@@ -1,0 +1,16 @@
+{{ config(materialized='view') }}
+
+select
+    carrier,
+    flight,
+    scheduled_at,
+    origin,
+    dest,
+    tailnum,
+    distance,
+    dep_delay,
+    arr_delay,
+    air_time,
+    cancelled,
+    diverted
+from parquet.`{{ env_var('COLLAPSING_LOCAL', env_var('PWD', '.') ~ '/.local') }}/events/original`

@@ -1,0 +1,27 @@
+-- The projection's groups are what the original table gives when it is aggregated directly, row for row.
+
+with merged as (
+    select * from {{ collapsing.final(ref('flights_by_carrier_month')) }}
+),
+
+direct as (
+    select
+        carrier,
+        cast(date_trunc('month', scheduled_at) as date) as flight_month,
+        count(*) as flights,
+        count(dep_delay) as departed,
+        count(arr_delay) as arrived,
+        count_if(diverted) as diverted,
+        count_if(arr_delay > 15) as late,
+        sum(dep_delay) as departure_delay,
+        sum(arr_delay) as arrival_delay,
+        sum(distance) as distance
+    from {{ ref('stg_flights_2013') }}
+    where not cancelled
+    group by carrier, cast(date_trunc('month', scheduled_at) as date)
+)
+
+{{ collapsing._differences('merged', 'direct', [
+    'carrier', 'flight_month', 'flights', 'departed', 'arrived', 'diverted', 'late', 'departure_delay', 'arrival_delay',
+    'distance'
+]) }}
