@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from pyspark.sql import SparkSession
 
 from dbt_project import DbtProject
 
@@ -39,20 +40,27 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def repository(local: Path) -> DbtProject:
-    """This repository's own project: the examples and the flights."""
-    os.environ["DBT_TARGET_PATH"] = str(local / "target")
-    return DbtProject(REPOSITORY, REPOSITORY / "profiles", schema="demo")
+def spark(local: Path) -> SparkSession:
+    """The Spark session of this process, started by dbt, so that it has the settings of the profile."""
+    project = DbtProject(REPOSITORY, REPOSITORY / "profiles", schema="demo", target=local / "target")
+    project.run("show", "--inline", "select 1")
+    return SparkSession.builder.getOrCreate()
 
 
 @pytest.fixture(scope="session")
-def make_project(local: Path, tmp_path_factory: pytest.TempPathFactory):
+def repository(spark: SparkSession, local: Path) -> DbtProject:
+    """This repository's own project: the examples and the flights."""
+    return DbtProject(REPOSITORY, REPOSITORY / "profiles", schema="demo", target=local / "target")
+
+
+@pytest.fixture(scope="session")
+def make_project(spark: SparkSession, local: Path, tmp_path_factory: pytest.TempPathFactory):
     """Gives a function that makes a project of a stranger's, with the package installed from this repository."""
 
     def make(name: str, files: dict[str, str]) -> DbtProject:
         directory = tmp_path_factory.mktemp(name)
         profiles = (REPOSITORY / "profiles" / "profiles.yml").read_text()
-        project = DbtProject(directory, directory, schema=name)
+        project = DbtProject(directory, directory, schema=name, target=directory / "target")
         project.write("profiles.yml", profiles.replace("\ncollapsing:", f"\n{name}:").replace("schema: demo", f"schema: {name}"))
         project.write("packages.yml", f"packages:\n  - local: {REPOSITORY}\n")
         project.write(

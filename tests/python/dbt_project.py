@@ -25,17 +25,22 @@ class DbtProject:
         The directory of profiles.yml.
     schema : str
         The target schema, used by `rows` as the current one.
+    target : Path
+        Where dbt writes what it compiles.
     """
 
-    def __init__(self, directory: Path, profiles: Path, schema: str) -> None:
+    def __init__(self, directory: Path, profiles: Path, schema: str, target: Path) -> None:
         self.directory = directory
         self.schema = schema
-        self._flags = ["--project-dir", str(directory), "--profiles-dir", str(profiles)]
+        self.target = target
+        self._directories = ["--project-dir", str(directory), "--profiles-dir", str(profiles)]
         self._runner = dbtRunner()
 
     def invoke(self, *command: str, variables: dict | None = None) -> dbtRunnerResult:
         """Run a dbt command and give dbt's result, failed or not."""
-        given = [*command, *self._flags]
+        given = [*command, *self._directories]
+        if command[0] not in ("deps", "clean"):
+            given += ["--target-path", str(self.target)]
         if variables:
             given += ["--vars", json.dumps(variables)]
         return self._runner.invoke(["--quiet", "--no-use-colors", *given])

@@ -1,0 +1,170 @@
+"""Promise 1: after any split, order, replay and mix of deletes, final and projections equal the one-shot answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from decimal import Decimal
+
+import pytest
+from pyspark.sql import SparkSession
+
+from streams import Stream, collect, combined, one_shot, unversioned
+
+BLOCKS = 4
+SCHEMA = (
+    "stream int, id int, version bigint, is_deleted boolean, place string, amount int, price decimal(38, 18), block int"
+)
+
+LEDGER = """{{{{ config(meta={{'collapsing': {settings}}}) }}}}
+{{{{ collapsing.ledger(ref('events')) }}}}
+"""
+VERSIONED = {"key": ["stream", "id"], "version": "version", "is_deleted": "is_deleted", "block": "block"}
+PROJECTION = """{{{{ config(meta={{'collapsing': {{
+    'group_by': {{'stream': 'stream', 'place': 'place', 'even': 'version % 2 = 0'}},
+    'measures': {{
+        'n': 'count(*)', 'amounts': 'count(amount)', 'total': 'sum(amount)', 'mean': 'avg(amount)', 'price': 'sum(price)'
+    }}}}}}) }}}}
+{{{{ collapsing.projection(ref('{ledger}')) }}}}
+"""
+
+FILES = {
+    "models/events.sql": "{{ config(materialized='view') }}\nselect * from {{ target.schema }}.arrived",
+    "models/by_block.sql": LEDGER.format(settings=VERSIONED),
+    "models/by_two.sql": LEDGER.format(settings=VERSIONED),
+    "models/at_once.sql": LEDGER.format(settings=VERSIONED),
+    "models/without_token.sql": LEDGER.format(
+        settings={name: value for name, value in VERSIONED.items() if name != "block"}
+    ),
+    "models/deletes_on_arrival.sql": LEDGER.format(settings=VERSIONED | {"deletes": "unversioned"}),
+    "models/merged.sql": LEDGER.format(
+        settings=VERSIONED
+        | {"combine": {"amount": "greatest(new.amount, old.amount)", "place": "coalesce(new.place, old.place)"}}
+    ),
+    "models/places_by_block.sql": PROJECTION.format(ledger="by_block"),
+    "models/places_by_two.sql": PROJECTION.format(ledger="by_two"),
+    "models/places_at_once.sql": PROJECTION.format(ledger="at_once"),
+    "models/finals.sql": "\nunion all\n".join(
+        f"select '{name}' as ledger, stream, id, version, place, amount, price from {{{{ collapsing.final(ref('{name}')) }}}}"
+        for name in ["by_block", "by_two", "at_once", "without_token", "deletes_on_arrival", "merged"]
+    ),
+    "models/places.sql": "\nunion all\n".join(
+        f"select '{name}' as ledger, * from {{{{ collapsing.final(ref('places_{name}')) }}}}"
+        for name in ["by_block", "by_two", "at_once"]
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def folded(make_project, full: bool):
+    """Fold streams block by block, two blocks at a time and all at once; gives (project, streams)."""
+    project = make_project("streams", FILES)
+    streams = collect(2000 if full else 300, BLOCKS, random_seed=20261121)
+    for number in range(BLOCKS):
+        _land(project, streams, number)
+        ledgers = ["by_block", "without_token", "deletes_on_arrival", "merged"]
+        ledgers += ["by_two"] if number % 2 or number == BLOCKS - 1 else []
+        ledgers += ["at_once"] if number == BLOCKS - 1 else []
+        project.run("run", "--select", "events", *ledgers, *[f"places_{name}" for name in ledgers])
+    project.run("run", "--select", "finals", "places")
+    return project, streams
+
+
+def _land(project, streams: list[Stream], number: int) -> None:
+    """Append every stream's block `number` to the table under the stage."""
+    rows = [
+        (stream, e.id, e.version, e.is_deleted, e.place, e.amount, e.price, number)
+        for stream, blocks in enumerate(streams)
+        for e in blocks[number]
+    ]
+    project.sql(f"create schema if not exists {project.schema}")
+    frame = SparkSession.builder.getOrCreate().createDataFrame(rows, SCHEMA)
+    frame.coalesce(1).write.mode("append").saveAsTable(f"{project.schema}.arrived")
+
+
+def _events(stream: Stream) -> list:
+    return [event for block in stream for event in block]
+
+
+def _differing(found: Counter, expected: Counter) -> str:
+    """Give the rows of the streams that differ, as text for a failed assertion; empty when there is none."""
+    return f"missing {list((expected - found).items())[:5]}, extra {list((found - expected).items())[:5]}" * (
+        found != expected
+    )
+
+
+@pytest.mark.parametrize("ledger", ["by_block", "by_two", "at_once", "without_token"])
+def test_final_equals_the_one_shot_answer(folded, ledger: str) -> None:
+    project, streams = folded
+    found = Counter(
+        project.rows(f"select stream, id, version, place, amount, price from finals where ledger = '{ledger}'")
+    )
+    expected = Counter(
+        (number, e.id, e.version, e.place, e.amount, e.price)
+        for number, stream in enumerate(streams)
+        for e in one_shot(_events(stream)).values()
+    )
+    assert sum(expected.values()) > len(streams) / 2, "the streams should leave rows to compare"
+    assert not _differing(found, expected)
+
+
+@pytest.mark.parametrize("ledger", ["by_block", "by_two", "at_once"])
+def test_projection_equals_the_aggregate_of_the_one_shot_answer(folded, ledger: str) -> None:
+    project, streams = folded
+    found = Counter(
+        project.rows(
+            f"select stream, place, even, n, amounts, total, mean, price from places where ledger = '{ledger}'"
+        )
+    )
+    groups: dict[tuple, list] = {}
+    for number, stream in enumerate(streams):
+        for e in one_shot(_events(stream)).values():
+            groups.setdefault((number, e.place, e.version % 2 == 0), []).append(e)
+    expected = Counter()
+    for group, events in groups.items():
+        amounts = [e.amount for e in events if e.amount is not None]
+        prices = [e.price for e in events if e.price is not None]
+        total = sum(amounts) if amounts else None
+        mean = sum(amounts) / len(amounts) if amounts else None
+        price = sum(prices, Decimal(0)) if prices else None
+        expected[(*group, len(events), len(amounts), total, mean, price)] += 1
+    assert not _differing(found, expected)
+
+
+def test_unversioned_deletes_follow_arrival(folded) -> None:
+    project, streams = folded
+    found = Counter(project.rows("select stream, id, version from finals where ledger = 'deletes_on_arrival'"))
+    expected = Counter(
+        (number, e.id, e.version) for number, stream in enumerate(streams) for e in unversioned(stream).values()
+    )
+    assert not _differing(found, expected)
+
+
+def test_combine_folds_one_after_another(folded) -> None:
+    project, streams = folded
+    found = Counter(project.rows("select stream, id, amount, place from finals where ledger = 'merged'"))
+    expected = Counter(
+        (number, key, amount, place)
+        for number, stream in enumerate(streams)
+        for key, (amount, place) in combined(stream).items()
+    )
+    assert not _differing(found, expected)
+
+
+@pytest.mark.parametrize("ledger", ["by_block", "by_two", "at_once", "without_token", "deletes_on_arrival", "merged"])
+def test_every_cancel_row_copies_one_state_row(folded, ledger: str) -> None:
+    project, _ = folded
+    columns = "stream, id, version, place, amount, price"
+    orphans = project.rows(
+        f"select {columns} from {ledger} where ledger_sign = -1 "
+        f"except all select {columns} from {ledger} where ledger_sign = 1"
+    )
+    assert orphans == []
+
+
+def test_a_block_is_folded_once(folded) -> None:
+    project, _ = folded
+    before = project.rows("select count(*), max(ledger_batch) from by_block")
+    project.run("run", "--select", "by_block", "places_by_block")
+    assert project.rows("select count(*), max(ledger_batch) from by_block") == before
+    blocks = project.rows("select block, count(*) from by_block__blocks group by block order by block")
+    assert blocks == [(str(number), 1) for number in range(BLOCKS)]
