@@ -21,7 +21,7 @@
 {% macro _final_of_ledger(ledger, settings, as_of) %}
 (
     select states.* except (ledger_sign, ledger_block, ledger_batch)
-    from {{ ledger }} as states
+    from {{ collapsing._aliased(ledger, 'states') }}
     left anti join (
         select {{ collapsing._row_list(settings.key) }}, ledger_batch
         from {{ ledger }}

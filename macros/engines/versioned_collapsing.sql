@@ -187,8 +187,9 @@ arrived as (
     {% elif not ledger %}
         {{ return('not arrived.ledger_delete' if unversioned else 'true') }}
     {% endif %}
-    {% set newer = collapsing._one_value(settings.version, 'arrived') ~ ' > ' ~ collapsing._one_value(settings.version, 'stored') %}
-    {% set same = collapsing._one_value(settings.version, 'arrived') ~ ' = ' ~ collapsing._one_value(settings.version, 'stored') %}
+    {% set arrived = collapsing._one_value(settings.version, 'arrived') %}
+    {% set stored = collapsing._one_value(settings.version, 'stored') %}
+    {% set newer, same = arrived ~ ' > ' ~ stored, arrived ~ ' = ' ~ stored %}
     {% if unversioned %}
         {{ return(
             'if(\n        arrived.ledger_delete or arrived.ledger_deleted_in is not null,'

@@ -7,7 +7,8 @@
     {% if settings.sign %}
         {% do reasons.update({'bad_sign': 'coalesce(' ~ adapter.quote(settings.sign) ~ ' not in (1, -1), true)'}) %}
     {% elif settings.is_deleted %}
-        {% do reasons.update({'bad_sign': 'coalesce(cast(' ~ adapter.quote(settings.is_deleted) ~ ' as int) not in (0, 1), true)'}) %}
+        {% set flag = 'cast(' ~ adapter.quote(settings.is_deleted) ~ ' as int)' %}
+        {% do reasons.update({'bad_sign': 'coalesce(' ~ flag ~ ' not in (0, 1), true)'}) %}
     {% endif %}
     {% if settings.block %}
         {% do reasons.update({'null_block': collapsing._any_null([settings.block])}) %}
@@ -26,26 +27,37 @@
 {% endmacro %}
 
 
-{# Stops the run before anything is appended when unread rows are bad: names the ledger, each reason, its count, keys and blocks. #}
+{# Stops the run before anything is appended when unread rows are bad: names ledger, reason, count, keys and blocks. #}
 {% macro _refuse_bad_rows(stage, settings, columns, found) %}
     {% if found.bad %}
         {% set lines = [] %}
         {% for reason, condition in collapsing._bad_row_reasons(settings, columns).items() if reason in found.bad %}
-            {% set samples = collapsing._rows_of(
-                'select to_json(struct(' ~ collapsing._row_list(settings.key) ~ "), map('ignoreNullFields', 'false')), "
-                ~ ('cast(' ~ adapter.quote(settings.block) ~ ' as string)' if settings.block else 'null')
-                ~ ' from ' ~ stage ~ ' where (' ~ condition ~ ')'
-                ~ (' and (' ~ collapsing._is_block_in(settings, columns, found.blocks) ~ ' or ' ~ adapter.quote(settings.block) ~ ' is null)' if settings.block else '')
-                ~ ' limit 3'
-            ) %}
-            {% set shown = [] %}
-            {% for sample in samples %}
-                {% do shown.append(sample[0] ~ (' in block ' ~ (sample[1] if sample[1] is not none else 'NULL') if settings.block else '')) %}
-            {% endfor %}
-            {% do lines.append(reason ~ ': ' ~ found.bad[reason] ~ ' rows, for example ' ~ shown | join('; ')) %}
+            {% set samples = collapsing._sample_keys(stage, settings, columns, found, condition) %}
+            {% do lines.append(reason ~ ': ' ~ found.bad[reason] ~ ' rows, for example ' ~ samples | join('; ')) %}
         {% endfor %}
         {{ collapsing._refuse(
-            model.name, 'bad rows in ' ~ stage ~ ', nothing was appended and no block counts as read.\n  ' ~ lines | join('\n  ')
+            model.name,
+            'bad rows in ' ~ stage ~ ', nothing was appended and no block counts as read.\n  ' ~ lines | join('\n  ')
         ) }}
     {% endif %}
+{% endmacro %}
+
+
+{# Gives up to three unread rows for which a condition holds, each as text: its key and the block that it came in. #}
+{% macro _sample_keys(stage, settings, columns, found, condition) %}
+    {% set block = adapter.quote(settings.block) if settings.block else 'null' %}
+    {% set sql %}
+        select
+            to_json(struct({{ collapsing._row_list(settings.key) }}), map('ignoreNullFields', 'false')),
+            cast({{ block }} as string)
+        from {{ stage }}
+        where ({{ condition }})
+        {%- if settings.block %} and ({{ collapsing._is_block_in(settings, columns, found.blocks) }} or {{ block }} is null){% endif %}
+        limit 3
+    {% endset %}
+    {% set samples = [] %}
+    {% for row in collapsing._rows_of(sql) %}
+        {% do samples.append(row[0] ~ (' in block ' ~ (row[1] if row[1] is not none else 'NULL') if settings.block else '')) %}
+    {% endfor %}
+    {{ return(samples) }}
 {% endmacro %}

@@ -5,7 +5,7 @@
     {% for column in kept %}
         {% do wanted.update({column.name: column.dtype}) %}
     {% endfor %}
-    {% for column in adapter.get_columns_in_relation(ledger) if column.name not in ['ledger_sign', 'ledger_block', 'ledger_batch'] %}
+    {% for column in adapter.get_columns_in_relation(ledger) if not column.name.startswith('ledger_') %}
         {% do stored.update({column.name: column.dtype}) %}
     {% endfor %}
     {% set changes = [] %}

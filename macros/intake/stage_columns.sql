@@ -4,23 +4,28 @@
 #}
 {% macro _stage_columns(stage, settings, model_name) %}
     {% set columns = [] %}
-    {% for column in adapter.get_columns_in_relation(stage) %}
+    {% for column in adapter.get_columns_in_relation(collapsing._named(stage)) %}
         {% do columns.append({'name': column.name, 'dtype': column.dtype}) %}
     {% endfor %}
     {% if not columns %}
         {{ collapsing._refuse(
-            model_name, "the stage " ~ stage ~ " has no columns that can be read: it must be a table or a view that exists (an ephemeral model is neither)"
+            model_name,
+            "the stage " ~ stage ~ " has no columns: it must be a table or a view that exists (an ephemeral model is neither)"
         ) }}
     {% endif %}
 
     {% set names = columns | map(attribute='name') | list %}
     {% for name in names if name.lower().startswith('ledger_') %}
-        {{ collapsing._refuse(model_name, "the stage's column '" ~ name ~ "' begins with ledger_: such names are the package's own") }}
+        {{ collapsing._refuse(
+            model_name, "the stage's column '" ~ name ~ "' begins with ledger_: such names are the package's own"
+        ) }}
     {% endfor %}
     {% for setting in ['key', 'version', 'order_by', 'sign', 'is_deleted', 'block', 'combine'] %}
         {% set named = settings[setting] %}
         {% for name in ([named] if named is string else named or []) if name not in names %}
-            {{ collapsing._refuse_setting(model_name, setting, 'a column of the stage ' ~ stage ~ ' (' ~ names | join(', ') ~ ')', name) }}
+            {{ collapsing._refuse_setting(
+                model_name, setting, 'a column of the stage ' ~ stage ~ ' (' ~ names | join(', ') ~ ')', name
+            ) }}
         {% endfor %}
     {% endfor %}
     {{ return(columns) }}

@@ -39,7 +39,7 @@
 {% endmacro %}
 
 
-{# Gives SQL for a measure of a projection from its parts, over rows grouped as the projection is; `types` as _types_of gives them. #}
+{# Gives SQL for a measure from its parts, over rows grouped as the projection is; `types` as _types_of gives them. #}
 {% macro _merged_measure(projection, measure, types) %}
     {% if measure.argument == '*' %}
         {{ return('sum(ledger_sign)') }}
@@ -83,7 +83,7 @@
 {# Gives the columns' types of a relation, {column name: type}; none while it does not exist (dbt compile on an empty schema). #}
 {% macro _types_of(relation) %}
     {% set types = {} %}
-    {% for column in adapter.get_columns_in_relation(relation) %}
+    {% for column in adapter.get_columns_in_relation(collapsing._named(relation)) %}
         {% do types.update({column.name: column.dtype}) %}
     {% endfor %}
     {{ return(types) }}
@@ -98,14 +98,17 @@
     {% endfor %}
     {% if asked %}
         {% set sql -%}
-            select {% for measure in asked %}typeof(first({{ measure.argument }})){{ ', ' if not loop.last }}{% endfor %} from {{ ledger }} where false
+            select {% for measure in asked %}typeof(first({{ measure.argument }})){{ ', ' if not loop.last }}{% endfor %}
+            from {{ ledger }} where false
         {%- endset %}
         {% set row = collapsing._rows_of(sql)[0] %}
         {% for measure in asked %}
             {% set dtype = row[loop.index0] %}
             {% if measure.function != 'count' and dtype in ['boolean', 'date', 'timestamp', 'timestamp_ntz', 'binary'] %}
                 {{ collapsing._refuse(
-                    model.name, "measure '" ~ measure.name ~ "': " ~ measure.function ~ ' of ' ~ measure.argument ~ ' adds values of type ' ~ dtype ~ '; allowed: numbers'
+                    model.name,
+                    "measure '" ~ measure.name ~ "': " ~ measure.function ~ '(' ~ measure.argument ~ ') adds values of type '
+                    ~ dtype ~ '; allowed: numbers'
                 ) }}
             {% endif %}
             {% do types.update({measure.name: dtype}) %}

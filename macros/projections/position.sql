@@ -18,7 +18,7 @@
     {% endif %}
     {% if stale and collapsing._may_write() %}
         {% do collapsing._log(stale ~ ': building it again from the whole ledger') %}
-        {% do adapter.drop_relation(projection) %}
+        {% do adapter.drop_relation(load_relation(projection)) %}
         {{ return({'after': none, 'upto': upto}) }}
     {% endif %}
     {{ return({'after': read.last if read else none, 'upto': upto}) }}
@@ -43,7 +43,8 @@
 {# Runs after a projection's insert: marks a new table with the settings that it was built with. #}
 {% macro _sign_projection(projection) %}
     {% if execute %}
-        {% set signature = collapsing._signature(collapsing._projection_settings(model.name, model.config.meta.get('collapsing'))) %}
+        {% set settings = collapsing._projection_settings(model.name, model.config.meta.get('collapsing')) %}
+        {% set signature = collapsing._signature(settings) %}
         {% if collapsing._signature_on(projection) != signature %}
             alter table {{ projection }} set tblproperties ('collapsing.signature' = '{{ signature }}')
         {% endif %}

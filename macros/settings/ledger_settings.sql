@@ -30,9 +30,13 @@
             model_name, setting, "a column or a list of columns (the engine " ~ settings.engine ~ " needs it)", 'nothing'
         ) }}
     {% endfor %}
-    {% for setting in ['version', 'sign', 'is_deleted', 'deletes', 'combine'] if settings.engine == 'deduplicating' and setting in given %}
-        {{ collapsing._refuse(model_name, "setting '" ~ setting ~ "' says nothing to the engine deduplicating: the first row of a key wins") }}
-    {% endfor %}
+    {% if settings.engine == 'deduplicating' %}
+        {% for setting in ['version', 'sign', 'is_deleted', 'deletes', 'combine'] if setting in given %}
+            {{ collapsing._refuse(
+                model_name, "setting '" ~ setting ~ "' says nothing to the engine deduplicating: the first row of a key wins"
+            ) }}
+        {% endfor %}
+    {% endif %}
     {% if settings.sign and settings.is_deleted %}
         {{ collapsing._refuse(model_name, "settings 'sign' and 'is_deleted' both say what a delete is: give one of them") }}
     {% endif %}
@@ -86,9 +90,11 @@
         ) }}
     {% endif %}
     {% for column in combine %}
-        {% if column in settings.key + settings.version + settings.order_by + [settings.sign, settings.is_deleted, settings.block] %}
+        {% set fixed = settings.key + settings.version + settings.order_by %}
+        {% if column in fixed + [settings.sign, settings.is_deleted, settings.block] %}
             {{ collapsing._refuse(
-                model_name, "setting 'combine' cannot merge '" ~ column ~ "': key, version, order and delete columns come from the newest event"
+                model_name,
+                "setting 'combine' cannot merge '" ~ column ~ "': key, version, order and delete columns come from the newest event"
             ) }}
         {% endif %}
     {% endfor %}

@@ -18,12 +18,16 @@
         {% endfor %}
     {% endif %}
     {% if group_by.values() | select('string') | list | length != group_by | length %}
-        {{ collapsing._refuse_setting(model_name, 'group_by', 'a list of columns, or a mapping of a name to SQL', given.group_by) }}
+        {{ collapsing._refuse_setting(
+            model_name, 'group_by', 'a list of columns, or a mapping of a name to SQL', given.group_by
+        ) }}
     {% endif %}
 
     {% set measures = [] %}
     {% if given.measures is not mapping or not given.measures %}
-        {{ collapsing._refuse_setting(model_name, 'measures', "a mapping of a name to an aggregate such as 'sum(x)'", given.measures) }}
+        {{ collapsing._refuse_setting(
+            model_name, 'measures', "a mapping of a name to an aggregate such as 'sum(x)'", given.measures
+        ) }}
     {% endif %}
     {% for name, aggregate in given.measures.items() %}
         {% do measures.append(collapsing._measure(model_name, name, aggregate)) %}

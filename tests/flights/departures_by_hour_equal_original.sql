@@ -17,6 +17,6 @@ direct as (
     group by origin, date_trunc('hour', scheduled_at)
 )
 
-{{ collapsing._differences('merged', 'direct', [
+{{ collapsing.differences('merged', 'direct', [
     'origin', 'departure_hour', 'flights', 'departed', 'departure_delay', 'mean_departure_delay'
 ]) }}

@@ -21,7 +21,7 @@ direct as (
     group by carrier, cast(date_trunc('month', scheduled_at) as date)
 )
 
-{{ collapsing._differences('merged', 'direct', [
+{{ collapsing.differences('merged', 'direct', [
     'carrier', 'flight_month', 'flights', 'departed', 'arrived', 'diverted', 'late', 'departure_delay', 'arrival_delay',
     'distance'
 ]) }}

@@ -18,6 +18,6 @@ direct as (
     group by origin, dest
 )
 
-{{ collapsing._differences('merged', 'direct', [
+{{ collapsing.differences('merged', 'direct', [
     'origin', 'dest', 'flights', 'aircraft_known', 'distance', 'mean_air_time', 'mean_arrival_delay'
 ]) }}

@@ -12,7 +12,7 @@ flown as (
     where not cancelled
 )
 
-{{ collapsing._differences('live', 'flown', [
+{{ collapsing.differences('live', 'flown', [
     'carrier', 'flight', 'scheduled_at', 'origin', 'dest', 'tailnum', 'distance', 'dep_delay', 'arr_delay', 'air_time',
     'diverted'
 ]) }}

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
-
 from dbt_project import DbtProject
+from pyspark.sql import SparkSession
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -36,6 +36,8 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     (folder / "landing" / "flight_events").mkdir(parents=True)
+    # what it says, the exception says again
+    logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     return folder
 
 

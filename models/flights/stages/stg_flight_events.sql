@@ -1,4 +1,5 @@
 {{ config(materialized='view') }}
+{%- set local = env_var('COLLAPSING_LOCAL', env_var('PWD', '.') ~ '/.local') %}
 
 select
     carrier,
@@ -15,4 +16,4 @@ select
     arr_delay,
     air_time,
     _metadata.file_name as _block
-from parquet.`{{ env_var('COLLAPSING_LOCAL', env_var('PWD', '.') ~ '/.local') }}/landing/flight_events`
+from parquet.`{{ local }}/landing/flight_events`

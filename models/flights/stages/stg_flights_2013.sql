@@ -1,4 +1,5 @@
 {{ config(materialized='view') }}
+{%- set local = env_var('COLLAPSING_LOCAL', env_var('PWD', '.') ~ '/.local') %}
 
 select
     carrier,
@@ -13,4 +14,4 @@ select
     air_time,
     cancelled,
     diverted
-from parquet.`{{ env_var('COLLAPSING_LOCAL', env_var('PWD', '.') ~ '/.local') }}/events/original`
+from parquet.`{{ local }}/events/original`

@@ -1,0 +1,11 @@
+{# Gives a relation as its plain name: under --empty and --sample a ref() renders as a subquery, which cannot be described. #}
+{% macro _named(relation) %}
+    {{ return(api.Relation.create(database=relation.database, schema=relation.schema, identifier=relation.identifier)) }}
+{% endmacro %}
+
+
+{# Gives a relation with an alias for `from`: also one that renders as a subquery with an alias of its own. #}
+{% macro _aliased(relation, alias) %}
+    {% set rendered = relation | string %}
+    {{ return((rendered if rendered == collapsing._named(relation) | string else '(select * from ' ~ rendered ~ ')') ~ ' as ' ~ alias) }}
+{% endmacro %}

@@ -1,0 +1,26 @@
+"""What the package's macros stand for when sqlfluff renders a model: something that can be parsed in their place."""
+
+
+def ledger(stage: str) -> str:
+    """Stand for the body of a ledger model."""
+    return f"select * from {stage}"
+
+
+def projection(ledger: str) -> str:
+    """Stand for the body of a projection model."""
+    return f"select * from {ledger}"
+
+
+def final(relation: str, as_of: int | None = None) -> str:
+    """Stand for the subquery of live rows or merged groups."""
+    return relation
+
+
+def changes(ledger: str, after: int) -> str:
+    """Stand for the subquery of later batches."""
+    return ledger
+
+
+def differences(actual: str, expected: str, columns: list[str]) -> str:
+    """Stand for the query of rows that two queries do not share."""
+    return f"select {', '.join(columns)} from {actual} except all select {', '.join(columns)} from {expected}"
