@@ -51,32 +51,35 @@
     {% set part = adapter.quote('ledger_sum_' ~ measure.name) %}
     {% set dtype = types.get('ledger_sum_' ~ measure.name, 'unknown') %}
     {% set total = 'sum(' ~ part ~ ')' %}
-    {% if measure.function == 'avg' %}
-        {% set total = collapsing._mean(total, rows, dtype) %}
-    {% elif dtype == 'decimal(30,0)' %}
-        {% set total = collapsing._as_bigint(projection, measure, total) %}
+    {% set value = collapsing._mean(total, rows, dtype) if measure.function == 'avg' else collapsing._total(total, dtype) %}
+    {% if dtype.startswith('decimal') %}
+        {% set value = 'coalesce(' ~ value ~ ', raise_error(' ~ collapsing._text_literal(
+            "collapsing: projection '" ~ projection.identifier ~ "': measure '" ~ measure.name ~ "' does not fit its type"
+        ) ~ '))' %}
     {% endif %}
-    {{ return('if(' ~ rows ~ ' = 0, null, ' ~ total ~ ')') }}
+    {{ return('if(' ~ rows ~ ' = 0, null, ' ~ value ~ ')') }}
 {% endmacro %}
 
 
-{# Gives SQL for a mean as Spark's avg types it: double of integers and floats, four digits more scale of decimals. #}
+{# Gives SQL for a sum in the type that Spark's own sum has: bigint of integers. NULL where it does not fit. #}
+{% macro _total(total, dtype) %}
+    {{ return('try_cast(' ~ total ~ ' as bigint)' if dtype == 'decimal(30,0)' else total) }}
+{% endmacro %}
+
+
+{#
+    Gives SQL for a mean as Spark's avg has it: a double of integers and floats, four digits more scale of decimals. A
+    total too large for those four digits is divided at its own scale.
+#}
 {% macro _mean(total, rows, dtype) %}
     {% if dtype.startswith('decimal') and dtype != 'decimal(30,0)' %}
-        {% set scale = [dtype.split(',')[1].rstrip(')') | int + 4, 38] | min %}
-        {{ return('cast(' ~ total ~ ' / ' ~ rows ~ ' as decimal(38, ' ~ scale ~ '))') }}
+        {% set mean = 'decimal(38, ' ~ [dtype.split(',')[1].rstrip(')') | int + 4, 38] | min ~ ')' %}
+        {{ return(
+            'coalesce(try_cast(' ~ total ~ ' as ' ~ mean ~ ') / ' ~ rows
+            ~ ', try_cast(' ~ total ~ ' / ' ~ rows ~ ' as ' ~ mean ~ '))'
+        ) }}
     {% endif %}
     {{ return('cast(' ~ total ~ ' as double) / ' ~ rows) }}
-{% endmacro %}
-
-
-{# Gives SQL for an exact sum of integers as bigint; a sum that does not fit stops the query and names its measure. #}
-{% macro _as_bigint(projection, measure, total) %}
-    {{ return(
-        'if(' ~ total ~ ' between -9223372036854775808 and 9223372036854775807, cast(' ~ total ~ ' as bigint), cast(raise_error('
-        ~ collapsing._text_literal("collapsing: projection '" ~ projection.identifier ~ "': measure '" ~ measure.name ~ "' does not fit bigint")
-        ~ ') as bigint))'
-    ) }}
 {% endmacro %}
 
 

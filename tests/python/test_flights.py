@@ -1,0 +1,94 @@
+"""The main job on three days of flights: every proof passes on what was folded, and every dbt test fails on bad data."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import REPOSITORY
+
+FIRST_DAYS = 3
+
+
+@pytest.fixture(scope="module")
+def flights(repository, local: Path):
+    """This repository with the flights of the first days folded, in three batches."""
+    specification = importlib.util.spec_from_file_location("events", REPOSITORY / "scripts" / "flights" / "events.py")
+    events = sys.modules["events"] = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(events)
+    year = events.original_flights()
+    day = (year["scheduled_at"] - year["scheduled_at"].min()).dt.days
+    events.original_flights = lambda: year[day < FIRST_DAYS].reset_index(drop=True)
+    stream = events.write_stream(local / "events")
+    names = list(stream["files"])
+
+    repository.run("seed", "--select", "airlines")
+    for landing in [names[:4], names[4:7], names[7:]]:
+        for name in landing:
+            os.link(local / "events" / "flight_events" / name, local / "landing" / "flight_events" / name)
+        repository.run("run", "--select", "path:models/flights")
+    return repository
+
+
+def _tests_of(result) -> dict[str, str]:
+    return {node.node.name: str(node.status) for node in result.result.results}
+
+
+def test_every_proof_passes(flights) -> None:
+    statuses = flights.run("test", "--select", "path:models/flights")
+    assert set(statuses.values()) == {"pass"}
+    proofs = {name for name in statuses if name.endswith("_equal_original")}
+    assert proofs == {
+        "flights_equal_original",
+        "departures_by_hour_equal_original",
+        "flights_by_carrier_month_equal_original",
+        "flights_by_route_equal_original",
+    }
+
+
+def test_the_stream_was_disordered(flights) -> None:
+    """Late and repeated events and deletes were there to be got right."""
+    [(cancelled, tombstones)] = flights.rows(
+        "select (select count(*) from stg_flights_2013 where cancelled), (select count_if(ledger_sign = 0) from flights)"
+    )
+    assert 0 < cancelled == tombstones
+    [(staged, appended)] = flights.rows(
+        "select (select count(*) from stg_flight_events), (select count_if(ledger_sign >= 0) from flights)"
+    )
+    assert appended < staged
+    late = flights.rows(
+        "select count(*) from stg_flight_events as late join stg_flight_events as seen "
+        "using (carrier, flight, scheduled_at) where late._block > seen._block and late.event_at < seen.event_at"
+    )
+    assert late[0][0] > 0
+
+
+def test_every_dbt_test_fails_on_bad_data(flights, spark, local: Path) -> None:
+    events = spark.table("demo.stg_flight_events").drop("_block").limit(1)
+    nothing = [f"cast(null as {kind}) as {name}" for name, kind in events.dtypes if name != "event"]
+    events.selectExpr(*nothing, "'lost' as event").write.mode("append").parquet(str(local / "landing" / "flight_events"))
+    original = spark.table("demo.stg_flights_2013").limit(1)
+    original.selectExpr(*[f"cast(null as {kind}) as {name}" for name, kind in original.dtypes]).write.mode("append").parquet(
+        str(local / "events" / "original")
+    )
+    flights.sql("insert into airlines values (null, null), ('UA', 'another United')")
+    _append_nulls(flights, "flights", ["'lost' as event", "7 as ledger_sign", "null as ledger_batch"])
+    for projection in ("departures_by_hour", "flights_by_carrier_month", "flights_by_route"):
+        _append_nulls(flights, projection, ["1 as ledger_sign", "1001 as ledger_batch"])
+        _append_nulls(flights, projection, ["null as ledger_sign", "1002 as ledger_batch"])
+    statuses = _tests_of(flights.invoke("test", "--select", "path:models/flights", "path:seeds/flights"))
+    assert len(statuses) == 40
+    assert {name for name, status in statuses.items() if status != "fail"} == set()
+
+
+def _append_nulls(project, table: str, given: list[str]) -> None:
+    """Append a row to a table that is NULL but for what is given, and but for the parts of measures, which are 1."""
+    names = {text.rsplit(" ", 1)[1]: text for text in given}
+    values = [
+        names.get(name, f"cast({1 if name.startswith(('ledger_count_', 'ledger_sum_')) else 'null'} as {kind}) as {name}")
+        for name, kind in project.sql(f"select * from {table}").dtypes
+    ]
+    project.sql(f"insert into {table} select {', '.join(values)}")
