@@ -1,2 +1,1 @@
-{{ config(materialized='view') }}
 select * from {{ collapsing.final(ref('example3')) }}

@@ -1,4 +1,6 @@
-{{ config(materialized='view') }}
+with blocks as (
+    select * from {{ ref('example3_blocks') }}
+)
 
 select
     id,
@@ -7,5 +9,5 @@ select
     _version,
     sign,
     step as _block
-from {{ ref('example3_blocks') }}
+from blocks
 where step <= {{ var('examples_step', 99) }}

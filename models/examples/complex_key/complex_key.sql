@@ -1,0 +1,10 @@
+{{ config(meta={'collapsing': {
+    'engine': 'versioned_collapsing',
+    'key': ['tenant_id', 'id'],
+    'version': '_version',
+    'sign': 'sign',
+    'deletes': 'unversioned',
+    'block': '_block'
+}}) }}
+
+{{ collapsing.ledger(ref('complex_key_stage')) }}

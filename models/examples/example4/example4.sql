@@ -1,0 +1,10 @@
+{{ config(meta={'collapsing': {
+    'engine': 'versioned_collapsing',
+    'key': 'id',
+    'version': 'updated_at',
+    'sign': 'sign',
+    'deletes': 'unversioned',
+    'block': '_block'
+}}) }}
+
+{{ collapsing.ledger(ref('example4_stage')) }}

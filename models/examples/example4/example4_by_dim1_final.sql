@@ -1,0 +1,1 @@
+select * from {{ collapsing.final(ref('example4_by_dim1')) }}

@@ -1,0 +1,325 @@
+"""The examples of the article on VersionedCollapsingMergeTree, replayed step by step against what it prints."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+
+import pytest
+from conftest import REPOSITORY
+from dbt_project import DbtProject
+
+# four at a time: a small model's time goes into waiting, not into work
+EXAMPLES = ("--threads", "4", "--select", "path:models/examples")
+
+# ledger or projection: the seed of its expected rows
+EXPECTED = {
+    "example1": "example1_expected",
+    "example3": "example3_expected",
+    "example4": "example4_expected",
+    "example4_by_dim1": "example4_expected_projection",
+    "example5": "example5_expected",
+    "complex_key": "complex_key_expected",
+    "complex_key_by_tenant": "complex_key_expected_projection",
+}
+PROJECTIONS = ("example4_by_dim1", "complex_key_by_tenant")
+LEDGERS = tuple(name for name in EXPECTED if name not in PROJECTIONS)
+
+# The article's output, as it prints it. The last column of a step is the sign, which a final does not have.
+PRINTED = {
+    "example3": """
+step1	1	1	1	1	1
+step1	2	2	2	1	1
+step2	1	1	1	1	1
+step2	2	2	2	1	1
+step3	1	1	1	1	1
+step4	1	3	3	2	1
+""",
+    "example4": """
+step1	1	1	1	d	2024-03-03 15:58:23.232	1
+step1	2	2	2	d	2024-03-03 15:58:23.232	1
+proj1	d	3
+step2	1	1	1	d	2024-03-03 15:58:23.232	1
+proj2	d	1
+step3	1	3	3	d	2024-03-03 15:58:23.292	1
+proj3	d	3
+""",
+    "example5": r"""
+step0	1	0	\N	2024-03-03 15:48:21.588	1
+step0	2	0	\N	2024-03-03 15:48:21.588	1
+step1	1	1	\N	2024-03-03 15:48:21.599	1
+step1	2	2	\N	2024-03-03 15:48:21.599	1
+step2	1	1	11	2024-03-03 15:48:21.612	1
+step2	2	2	12	2024-03-03 15:48:21.612	1
+""",
+}
+
+Rows = list[tuple[str | None, ...]]
+
+
+def seed(name: str) -> list[dict[str, str]]:
+    """Give the rows of a seed as text, read from its file and not through Spark."""
+    file = next((REPOSITORY / "seeds" / "examples").glob(f"*/{name}.csv"))
+    with file.open(newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def expected(name: str, step: int) -> Rows:
+    """Give the rows that a ledger or projection must hold after a step, or after its last one."""
+    rows = seed(EXPECTED[name])
+    last = min(step, max(int(row["step"]) for row in rows))
+    return sorted_rows(
+        tuple(value or None for column, value in row.items() if column != "step") for row in rows if int(row["step"]) == last
+    )
+
+
+def printed(name: str, word: str) -> dict[int, Rows]:
+    """Give the rows that the article prints after the word `step` or `proj`, by their number."""
+    steps: dict[int, Rows] = {}
+    for line in PRINTED[name].strip().splitlines():
+        label, *values = line.split("\t")
+        if label.startswith(word):
+            row = tuple(None if value == r"\N" else value for value in values)
+            steps.setdefault(int(label.removeprefix(word)), []).append(row)
+    return steps
+
+
+def sorted_rows(rows) -> Rows:
+    return sorted(rows, key=lambda row: [(value is not None, value or "") for value in row])
+
+
+def as_text(project: DbtProject, relations: dict[str, str]) -> dict[str, Rows]:
+    """Give the rows of relations as text, which is what a seed's file holds and free of Python's time zone.
+
+    Takes and gives {name: ...}, in one query: forty small ones would take longer than all folds.
+    """
+    queries = []
+    for name, relation in relations.items():
+        columns = project.sql(f"select * from {relation}").columns
+        row = ", ".join(f"cast(`{column}` as string)" for column in columns)
+        queries.append(f"select '{name}' as name, array({row}) as row from {relation}")
+    rows: dict[str, list] = {name: [] for name in relations}
+    for name, row in project.rows(" union all ".join(queries)):
+        rows[name].append(tuple(row))
+    return {name: sorted_rows(found) for name, found in rows.items()}
+
+
+@dataclass
+class Held:
+    """What a ledger or projection holds: final, all rows, batches, and blocks that it took."""
+
+    final: Rows
+    appended: Rows
+    batches: list[tuple]
+    blocks: Rows
+
+
+def look(project: DbtProject) -> dict[str, Held]:
+    """Give what every example holds now."""
+    tables = {row[1] for row in project.rows("show tables")}
+    final = as_text(project, {name: f"{name}_final" for name in EXPECTED})
+    appended = as_text(project, {name: name for name in EXPECTED})
+    blocks = as_text(project, {name: f"{name}__blocks" for name in LEDGERS if f"{name}__blocks" in tables})
+    return {
+        name: Held(final[name], appended[name], project.rows(f"show partitions {name}"), blocks.get(name, []))
+        for name in EXPECTED
+    }
+
+
+@pytest.fixture(scope="module")
+def steps(repository: DbtProject) -> dict[int, dict[str, Held]]:
+    """Give what every example holds after each step; step 2 has also passed dbt's own tests of that step."""
+    repository.run("seed", "--select", "path:seeds/examples", "--full-refresh")
+    held = {}
+    for step in range(5):
+        command = ["build" if step == 2 else "run", *EXAMPLES]
+        # a view over a final never goes stale, so it is made once
+        command += ["--full-refresh"] if step == 0 else ["--exclude", "*_final"]
+        repository.run(*command, variables={"examples_step": step})
+        held[step] = look(repository)
+    return held
+
+
+@pytest.mark.parametrize("name", PRINTED)
+def test_expected_rows_are_what_the_article_prints(name):
+    steps = printed(name, "step")
+    assert steps
+    for step, rows in steps.items():
+        assert all(row[-1] == "1" for row in rows)
+        assert sorted_rows(row[:-1] for row in rows) == expected(name, step)
+
+
+def test_expected_sums_are_what_the_article_prints():
+    assert printed("example4", "proj") == {1: [("d", "3")], 2: [("d", "1")], 3: [("d", "3")]}
+    for step, rows in printed("example4", "proj").items():
+        assert rows == expected("example4_by_dim1", step)
+
+
+@pytest.mark.parametrize(
+    ("name", "step"),
+    [(name, step) for name, seed_name in EXPECTED.items() for step in sorted({int(row["step"]) for row in seed(seed_name)})],
+)
+def test_final_after_a_step_is_what_is_expected(steps, name, step):
+    assert steps[step][name].final == expected(name, step)
+
+
+def test_nothing_is_held_before_the_first_block(steps):
+    assert {name for name in EXPECTED if steps[0][name].final} == {"example5"}
+
+
+@pytest.mark.parametrize("step", [1, 2])
+def test_example3_without_final_has_the_rows_that_the_article_prints(steps, step):
+    # columns of the article's table: id, metric1, metric2, _version, sign
+    raw = [row[:5] for row in steps[step]["example3"].appended]
+    assert sorted_rows(raw) == sorted_rows(printed("example3", "step")[step])
+    assert len(raw) == 2
+
+
+def test_a_block_of_duplicates_appends_no_row_and_is_not_read_again(steps):
+    before, after = steps[1]["example3"], steps[2]["example3"]
+    assert after.appended == before.appended
+    assert len(after.batches) == len(before.batches) + 1
+    assert [(block, staged) for block, staged, _ in after.blocks] == [("1", "2"), ("2", "2")]
+
+
+def test_example3_ends_with_every_row_that_it_took_back(steps):
+    rows = [row[:6] for row in steps[4]["example3"].appended]
+    assert rows == [
+        ("1", "1", "1", "1", "-1", "4"),
+        ("1", "1", "1", "1", "1", "1"),
+        ("1", "3", "3", "2", "1", "4"),
+        ("2", "2", "2", "1", "-1", "3"),
+        ("2", "2", "2", "1", "1", "1"),
+    ]
+
+
+def test_empty_dim1_of_the_deletes_reaches_no_row(steps, repository):
+    staged = repository.rows("select distinct dim1 from example4_stage where sign = -1")
+    assert staged == [("",)]
+    assert {row[3] for row in steps[4]["example4"].appended} == {"d"}
+    assert {row[0] for row in steps[4]["example4_by_dim1"].appended} == {"d"}
+
+
+def test_running_again_appends_nothing(steps, repository):
+    repository.run("build", *EXAMPLES, "--exclude", "*_final")
+    assert look(repository) == steps[4]
+
+
+def test_one_batch_of_all_blocks_ends_in_the_same_state(steps, repository):
+    repository.run("run", *EXAMPLES, "--full-refresh", "--exclude", "*_final")
+    for name, held in look(repository).items():
+        assert held.final == steps[4][name].final
+        assert len(held.batches) == 1
+
+
+def append(project: DbtProject, name: str, ledger_row: str, projection_row: str) -> None:
+    """Append a batch that no run has made; its row is the newest live one, changed."""
+    shape = projection_row if name in PROJECTIONS else ledger_row
+    live = f"select * from {name} where ledger_sign > 0 order by ledger_batch desc limit 1"
+    project.sql(f"insert into {name} select {shape} from ({live})")
+
+
+def double_a_row(project: DbtProject, name: str) -> None:
+    doubled = "* except (ledger_batch), 9999 as ledger_batch"
+    append(project, name, ledger_row=doubled, projection_row=doubled)
+
+
+def take_a_row_away(project: DbtProject, name: str) -> None:
+    append(
+        project,
+        name,
+        ledger_row="* except (ledger_sign, ledger_block, ledger_batch), -1Y, ledger_block, 9999",
+        projection_row="* except (ledger_sign, ledger_batch), -ledger_sign, 9999",
+    )
+
+
+def expect_a_row_twice(project: DbtProject, name: str) -> None:
+    table = EXPECTED[name]
+    last_step = f"select max(step) from {table}"
+    project.sql(f"insert into {table} select * from {table} where step = ({last_step}) limit 1")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "sides_of_a_ledger", "sides_of_a_projection"),
+    [
+        # a group whose parts are doubled is a wrong group: one side has it as it is, one as it should be
+        (double_a_row, ["actual"], ["actual", "expected"]),
+        (take_a_row_away, ["expected"], ["expected"]),
+        (expect_a_row_twice, ["expected"], ["expected"]),
+    ],
+)
+def test_the_examples_own_tests_fail_on_wrong_data(steps, repository, spoil, sides_of_a_ledger, sides_of_a_projection):
+    for name in EXPECTED:
+        spoil(repository, name)
+    result = repository.invoke("test", *EXAMPLES)
+
+    assert {node.node.name: str(node.status) for node in result.result.results} == {
+        f"{name}_equals_{seed_name.removeprefix(name.split('_by_')[0] + '_')}": "fail" for name, seed_name in EXPECTED.items()
+    }
+    for node in result.result.results:
+        tested = next(name for name in EXPECTED if node.node.name.startswith(f"{name}_equals"))
+        sides = sorted(row[0] for row in repository.rows(node.node.compiled_code))
+        assert sides == (sides_of_a_projection if tested in PROJECTIONS else sides_of_a_ledger), tested
+
+    if spoil is expect_a_row_twice:
+        repository.run("seed", "--select", *EXPECTED.values())
+    else:
+        for name in EXPECTED:
+            repository.sql(f"alter table {name} drop partition (ledger_batch = 9999)")
+
+
+def test_equals_seed_in_a_project_that_installs_the_package(make_project):
+    project = make_project(
+        "equals_seed",
+        {
+            "models/stage.sql": """
+                select * from values (1, 1, 'a', 'b1'), (2, 1, 'b', 'b1') as t (id, version, label, block)
+            """,
+            "models/labels.sql": """
+                {{ config(meta={'collapsing': {'key': 'id', 'version': 'version', 'block': 'block'}}) }}
+                {{ collapsing.ledger(ref('stage')) }}
+            """,
+            "seeds/all_labels.csv": "id,version,label,note\n1,1,a,kept\n2,1,b,kept\n3,1,c,left out\n",
+            "seeds/ids.csv": "id\n1\n2\n",
+            "models/labels.yml": """
+models:
+  - name: labels
+    data_tests:
+      - collapsing.equals_seed:
+          name: filtered
+          arguments: {seed: ref('all_labels'), seed_where: "note = 'kept'"}
+      - collapsing.equals_seed:
+          name: some_columns
+          arguments: {seed: ref('ids'), columns: [id]}
+      - collapsing.equals_seed:
+          name: unfiltered
+          arguments: {seed: ref('all_labels')}
+      - collapsing.equals_seed:
+          name: column_missing
+          arguments: {seed: ref('ids')}
+      - collapsing.equals_seed:
+          name: part_of_the_rows
+          arguments: {seed: ref('all_labels')}
+          config: {where: id = 1}
+  - name: stage
+    data_tests:
+      - collapsing.equals_seed:
+          name: not_a_ledger
+          arguments: {seed: ref('ids')}
+""",
+        },
+    )
+    result = project.invoke("build")
+    statuses = {node.node.name: str(node.status) for node in result.result.results}
+    messages = {node.node.name: node.message for node in result.result.results}
+
+    # nothing of this repository's own models, seeds and unit tests is there
+    assert set(statuses) == {
+        *("stage", "labels", "all_labels", "ids"),
+        *("filtered", "some_columns", "unfiltered", "column_missing", "part_of_the_rows", "not_a_ledger"),
+    }
+    assert statuses["filtered"] == statuses["some_columns"] == "pass"
+    assert statuses["unfiltered"] == "fail"
+    assert statuses["column_missing"] == "error" and "version" in messages["column_missing"]
+    for name in ("part_of_the_rows", "not_a_ledger"):
+        assert statuses[name] == "error" and "needs a model with settings" in messages[name]
