@@ -4,11 +4,10 @@
     again by the next run and come to nothing again.
 #}
 {% macro _close_batch(ledger) %}
-    {% set existing = load_relation(ledger) %}
-    {% set noted = collapsing._batches_of(collapsing._blocks_relation(ledger)) if execute else none %}
-    {% if noted and not (existing.is_delta or existing.is_iceberg) %}
+    {% if execute and not collapsing._commits_atomically(ledger) %}
+        {% set noted = collapsing._batches_of(collapsing._blocks_relation(ledger), ledger) %}
         {% set held = collapsing._batches_of(ledger) %}
-        {% if not held or held.last < noted.last %}
+        {% if noted and (not held or held.last < noted.last) %}
             alter table {{ ledger }} add if not exists partition (ledger_batch = {{ noted.last }})
         {% endif %}
     {% endif %}

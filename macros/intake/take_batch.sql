@@ -10,7 +10,7 @@
 #}
 {% macro _take_batch(stage, ledger, settings, columns, is_fresh) %}
     {% set held = collapsing._batches_of(ledger) %}
-    {% set noted = collapsing._batches_of(collapsing._blocks_relation(ledger)) if settings.block else none %}
+    {% set noted = collapsing._batches_of(collapsing._blocks_relation(ledger), ledger) if settings.block else none %}
     {% set last = held.last if held else 0 %}
     {% if is_fresh and noted %}
         {#- numbers of an earlier life of the ledger are not used again: its projections would take them for read -#}

@@ -7,13 +7,10 @@ from decimal import Decimal
 
 import pytest
 from pyspark.sql import SparkSession
-
 from streams import Stream, collect, combined, one_shot, unversioned
 
 BLOCKS = 4
-SCHEMA = (
-    "stream int, id int, version bigint, is_deleted boolean, place string, amount int, price decimal(38, 18), block int"
-)
+SCHEMA = "stream int, id int, version bigint, is_deleted boolean, place string, amount int, price decimal(38, 18), block int"
 
 LEDGER = """{{{{ config(meta={{'collapsing': {settings}}}) }}}}
 {{{{ collapsing.ledger(ref('events')) }}}}
@@ -32,9 +29,7 @@ FILES = {
     "models/by_block.sql": LEDGER.format(settings=VERSIONED),
     "models/by_two.sql": LEDGER.format(settings=VERSIONED),
     "models/at_once.sql": LEDGER.format(settings=VERSIONED),
-    "models/without_token.sql": LEDGER.format(
-        settings={name: value for name, value in VERSIONED.items() if name != "block"}
-    ),
+    "models/without_token.sql": LEDGER.format(settings={name: value for name, value in VERSIONED.items() if name != "block"}),
     "models/deletes_on_arrival.sql": LEDGER.format(settings=VERSIONED | {"deletes": "unversioned"}),
     "models/merged.sql": LEDGER.format(
         settings=VERSIONED
@@ -87,17 +82,13 @@ def _events(stream: Stream) -> list:
 
 def _differing(found: Counter, expected: Counter) -> str:
     """Give the rows of the streams that differ, as text for a failed assertion; empty when there is none."""
-    return f"missing {list((expected - found).items())[:5]}, extra {list((found - expected).items())[:5]}" * (
-        found != expected
-    )
+    return f"missing {list((expected - found).items())[:5]}, extra {list((found - expected).items())[:5]}" * (found != expected)
 
 
 @pytest.mark.parametrize("ledger", ["by_block", "by_two", "at_once", "without_token"])
 def test_final_equals_the_one_shot_answer(folded, ledger: str) -> None:
     project, streams = folded
-    found = Counter(
-        project.rows(f"select stream, id, version, place, amount, price from finals where ledger = '{ledger}'")
-    )
+    found = Counter(project.rows(f"select stream, id, version, place, amount, price from finals where ledger = '{ledger}'"))
     expected = Counter(
         (number, e.id, e.version, e.place, e.amount, e.price)
         for number, stream in enumerate(streams)
@@ -111,9 +102,7 @@ def test_final_equals_the_one_shot_answer(folded, ledger: str) -> None:
 def test_projection_equals_the_aggregate_of_the_one_shot_answer(folded, ledger: str) -> None:
     project, streams = folded
     found = Counter(
-        project.rows(
-            f"select stream, place, even, n, amounts, total, mean, price from places where ledger = '{ledger}'"
-        )
+        project.rows(f"select stream, place, even, n, amounts, total, mean, price from places where ledger = '{ledger}'")
     )
     groups: dict[tuple, list] = {}
     for number, stream in enumerate(streams):
@@ -133,9 +122,7 @@ def test_projection_equals_the_aggregate_of_the_one_shot_answer(folded, ledger: 
 def test_unversioned_deletes_follow_arrival(folded) -> None:
     project, streams = folded
     found = Counter(project.rows("select stream, id, version from finals where ledger = 'deletes_on_arrival'"))
-    expected = Counter(
-        (number, e.id, e.version) for number, stream in enumerate(streams) for e in unversioned(stream).values()
-    )
+    expected = Counter((number, e.id, e.version) for number, stream in enumerate(streams) for e in unversioned(stream).values())
     assert not _differing(found, expected)
 
 
@@ -143,9 +130,7 @@ def test_combine_folds_one_after_another(folded) -> None:
     project, streams = folded
     found = Counter(project.rows("select stream, id, amount, place from finals where ledger = 'merged'"))
     expected = Counter(
-        (number, key, amount, place)
-        for number, stream in enumerate(streams)
-        for key, (amount, place) in combined(stream).items()
+        (number, key, amount, place) for number, stream in enumerate(streams) for key, (amount, place) in combined(stream).items()
     )
     assert not _differing(found, expected)
 
@@ -155,8 +140,7 @@ def test_every_cancel_row_copies_one_state_row(folded, ledger: str) -> None:
     project, _ = folded
     columns = "stream, id, version, place, amount, price"
     orphans = project.rows(
-        f"select {columns} from {ledger} where ledger_sign = -1 "
-        f"except all select {columns} from {ledger} where ledger_sign = 1"
+        f"select {columns} from {ledger} where ledger_sign = -1 except all select {columns} from {ledger} where ledger_sign = 1"
     )
     assert orphans == []
 

@@ -9,8 +9,7 @@ import pytest
 from conftest import REPOSITORY
 from dbt_project import DbtProject
 
-# four at a time: a small model's time goes into waiting, not into work
-EXAMPLES = ("--threads", "4", "--select", "path:models/examples")
+EXAMPLES = ("--select", "path:models/examples")
 
 # ledger or projection: the seed of its expected rows
 EXPECTED = {

@@ -14,7 +14,7 @@ SCENARIOS = [
 
 
 def test_every_scenario_passes(repository: DbtProject):
-    statuses = repository.run("build", "--threads", "4", "--select", "path:models/unit_tests")
+    statuses = repository.run("build", "--select", "path:models/unit_tests")
     ran = {name: status for name, status in statuses.items() if name in SCENARIOS}
     assert ran == dict.fromkeys(SCENARIOS, "pass")
     assert len(ran) == len(SCENARIOS)
