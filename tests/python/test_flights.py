@@ -76,6 +76,7 @@ def test_every_dbt_test_fails_on_bad_data(flights, spark, local: Path) -> None:
     )
     flights.sql("insert into airlines values (null, null), ('UA', 'another United')")
     _append_nulls(flights, "flights", ["'lost' as event", "7 as ledger_sign", "null as ledger_batch"])
+    _append_nulls(flights, "flights", ["'lost' as event", "1 as ledger_sign", "1001 as ledger_batch"])
     for projection in ("departures_by_hour", "flights_by_carrier_month", "flights_by_route"):
         _append_nulls(flights, projection, ["1 as ledger_sign", "1001 as ledger_batch"])
         _append_nulls(flights, projection, ["null as ledger_sign", "1002 as ledger_batch"])
