@@ -15,7 +15,9 @@ VENV_PYTHON=$VENV/bin/python
 setup_say() { printf '[setup] %s\n' "$*"; }
 
 setup_stop() {
-    printf '[setup] %s\n' "$@" >&2
+    printf '[setup] %s\n' "$1" >&2
+    shift
+    [ $# = 0 ] || printf '%s\n' "$@" >&2
     exit 1
 }
 
@@ -159,21 +161,38 @@ _python_find() {
 # What the stamp says of an installed lock. Every lock has a line; requirements-dev.txt covers requirements.txt.
 _lock_line() { (cd "$COLLAPSING_ROOT" && cksum "$1"); }
 
+_pip_install() {
+    PIP_USER=0 "$VENV_PYTHON" -m pip install --disable-pip-version-check --no-input --progress-bar off \
+        --require-hashes --requirement "$@"
+}
+
 # Shows the big downloads among pip's many lines.
 _pip_progress() {
     local line
     while IFS= read -r line; do
         if [[ $line =~ Downloading\ ([^ ]*/)?([^/ ]+)\ \(([0-9]{2,}\.[0-9]\ MB)\) ]]; then
             setup_say "  downloading ${BASH_REMATCH[2]} (${BASH_REMATCH[3]})"
-        elif [[ $line == *'Building wheel for pyspark'*'started'* ]]; then
-            setup_say "  unpacking pyspark"
-        elif [[ $line == 'Installing collected packages'* ]]; then
+        elif [[ $line == 'Building wheels for collected packages'* ]]; then
+            setup_say "  building packages that come as source"
+        elif [[ $line == 'Installing collected packages'*dbt-core* ]]; then
             setup_say "  writing packages"
         fi
     done
 }
 
+# Two setups at once would spoil each other's .venv: the second one waits. The system frees the lock of a killed one.
 setup_venv() {
+    if command -v flock >/dev/null 2>&1; then
+        exec 9>"$COLLAPSING_ROOT/.venv.lock"
+        flock -n 9 || { setup_say "another setup is at work on .venv: waiting for it" && flock 9; }
+        _venv_make "$1"
+        exec 9>&-
+    else
+        _venv_make "$1"
+    fi
+}
+
+_venv_make() {
     local lock=$1 stamp=$VENV/.setup-stamp log=$COLLAPSING_LOCAL/logs/setup.log version started=$SECONDS
     # The stamp begins with the folder's path, because a virtual environment does not survive a move. It is taken away
     # during an install, so that one that was cut short is seen and begun again.
@@ -201,8 +220,11 @@ setup_venv() {
             "(about 600 MB, a few minutes the first time)"
     fi
     rm -f "$stamp"
-    if ! PIP_USER=0 "$VENV_PYTHON" -m pip install --disable-pip-version-check --no-input --progress-bar off \
-        --requirement "$COLLAPSING_ROOT/$lock" 2>&1 </dev/null | tee "$log" | _pip_progress; then
+    # Packages that come as source are built with the locked setuptools, not with the newest one.
+    awk '/^[A-Za-z]/ { wanted = /^setuptools==/ } wanted' "$COLLAPSING_ROOT/$lock" >"$VENV/.build-lock.txt"
+    if ! { _pip_install "$VENV/.build-lock.txt" &&
+        _pip_install "$COLLAPSING_ROOT/$lock" --no-build-isolation --use-pep517; } \
+        2>&1 </dev/null | tee "$log" | _pip_progress; then
         tail -n 15 "$log" >&2
         setup_stop "pip could not install $lock; all of its output is in $log. Start again to try again."
     fi

