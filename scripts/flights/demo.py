@@ -13,6 +13,7 @@ import fcntl
 import itertools
 import os
 import shutil
+import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -33,6 +34,7 @@ ALL = "path:models/flights"
 # The stage and the marts are views, which do not go stale: a day's batch need not make them again.
 TABLES = ("path:models/flights/ledgers", "path:models/flights/projections")
 LEDGER = "flights"
+PARALLEL = ("--threads", "4")  # projections do not wait for each other
 FIRST_DAY, LAST_DAY = "2013-12-01", "2013-12-31"  # folded day by day
 ROWS_SHOWN = 12
 
@@ -176,7 +178,7 @@ class Demo:
         for name in names:
             land(self.local / "events" / "flight_events" / name, self.local / "landing" / "flight_events")
         begun = time.perf_counter()
-        self.dbt("run", "--select", *selected)
+        self.dbt("run", *PARALLEL, "--select", *selected)
         seconds = time.perf_counter() - begun
 
         batch = report.Batch(label, len(names), sum(self.stream["files"][name] for name in names), seconds)
@@ -229,10 +231,11 @@ class Demo:
         """Run the demo's dbt tests; give the proofs and the number of other tests, all of which passed."""
         with self.console.status("Comparing the ledger and every projection with the original table") as status:
             self.dbt.heard = lambda text: status.update(f"Testing: {text}")
-            results = self.dbt("test", "--select", ALL).results
+            results = self.dbt("test", *PARALLEL, "--select", ALL).results
         # A test in a file of its own compares with the original table; the others are checks of a column.
         alone = [result for result in results if not hasattr(result.node, "test_metadata")]
         proofs = [report.Proof(r.node.name, self.what_it_shows(r.node), str(r.status), r.execution_time) for r in alone]
+        proofs.sort(key=lambda proof: proof.name)
         if not proofs:
             raise DemoError("dbt found no test that compares with the original table")
         self.console.print(
@@ -317,13 +320,18 @@ def main() -> int:
 
     screen = terminal(log)
     console = Console(file=screen, width=None if screen.isatty() else 120)
+
+    def stop(*_: Any) -> None:
+        """Leave at once: dbt would first wait for Spark, and there is nothing to save. Spark ends with this process."""
+        console.show_cursor()
+        console.print("Stopped. The next run starts afresh.")
+        os._exit(130)
+
+    signal.signal(signal.SIGINT, stop)
     started = time.perf_counter()
     try:
         with alone(local):
             Demo(local, console, arguments.seed).run()
-    except KeyboardInterrupt:
-        console.print("stopped; the next run starts afresh")
-        return 130
     except DemoError as error:
         console.print(f"[bold red]The demo failed:[/bold red] {error}", highlight=False)
         return 1

@@ -41,8 +41,6 @@ class DbtProject:
         given = [*command, *self._directories]
         if command[0] not in ("deps", "clean"):
             given += ["--target-path", str(self.target)]
-        if command[0] in ("build", "run", "seed", "test"):
-            given += ["--threads", "4"]  # a small model's time goes into waiting, not into work
         if variables:
             given += ["--vars", json.dumps(variables)]
         return self._runner.invoke(["--quiet", "--no-use-colors", *given])
