@@ -34,7 +34,6 @@ ALL = "path:models/flights"
 # The stage and the marts are views, which do not go stale: a day's batch need not make them again.
 TABLES = ("path:models/flights/ledgers", "path:models/flights/projections")
 LEDGER = "flights"
-PARALLEL = ("--threads", "4")  # projections do not wait for each other
 FIRST_DAY, LAST_DAY = "2013-12-01", "2013-12-31"  # folded day by day
 ROWS_SHOWN = 12
 
@@ -178,7 +177,7 @@ class Demo:
         for name in names:
             land(self.local / "events" / "flight_events" / name, self.local / "landing" / "flight_events")
         begun = time.perf_counter()
-        self.dbt("run", *PARALLEL, "--select", *selected)
+        self.dbt("run", "--select", *selected)
         seconds = time.perf_counter() - begun
 
         batch = report.Batch(label, len(names), sum(self.stream["files"][name] for name in names), seconds)
@@ -231,7 +230,7 @@ class Demo:
         """Run the demo's dbt tests; give the proofs and the number of other tests, all of which passed."""
         with self.console.status("Comparing the ledger and every projection with the original table") as status:
             self.dbt.heard = lambda text: status.update(f"Testing: {text}")
-            results = self.dbt("test", *PARALLEL, "--select", ALL).results
+            results = self.dbt("test", "--select", ALL).results
         # A test in a file of its own compares with the original table; the others are checks of a column.
         alone = [result for result in results if not hasattr(result.node, "test_metadata")]
         proofs = [report.Proof(r.node.name, self.what_it_shows(r.node), str(r.status), r.execution_time) for r in alone]
