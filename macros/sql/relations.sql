@@ -7,5 +7,6 @@
 {# Gives a relation with an alias for `from`: also one that renders as a subquery with an alias of its own. #}
 {% macro _aliased(relation, alias) %}
     {% set rendered = relation | string %}
-    {{ return((rendered if rendered == collapsing._named(relation) | string else '(select * from ' ~ rendered ~ ')') ~ ' as ' ~ alias) }}
+    {% set is_subquery = rendered != collapsing._named(relation) | string %}
+    {{ return(('(select * from ' ~ rendered ~ ')' if is_subquery else rendered) ~ ' as ' ~ alias) }}
 {% endmacro %}
