@@ -101,8 +101,10 @@ class Dbt:
         from dbt.cli.main import dbtRunner  # takes two seconds: not before the first message
 
         self.log = log
-        self.runner = dbtRunner(callbacks=[self._heard])
         self.heard = lambda text: None
+        self.runner = dbtRunner(callbacks=[self._heard])
+        self.manifest = self("parse")
+        self.runner = dbtRunner(manifest=self.manifest, callbacks=[self._heard])  # no file changes: not parsed again
 
     def _heard(self, event: Any) -> None:
         if event.info.name == "LogStartLine":
@@ -121,10 +123,9 @@ class Dbt:
 
     def models(self) -> dict[str, Any]:
         """Give the demo's models by name, as dbt's manifest has them."""
-        nodes = self("parse").nodes.values()
         return {
             node.name: node
-            for node in nodes
+            for node in self.manifest.nodes.values()
             if node.resource_type == "model" and node.original_file_path.startswith("models/flights/")
         }
 
