@@ -10,19 +10,7 @@
 {%- set source = 'unread' -%}
 {%- if settings.deletes == 'unversioned' %}
 {%- set source = 'standing' -%}
--- a delete beside an upsert of its own key and block means a replacement, and is not there
-standing as (
-    select *
-    from (
-        select
-            *,
-            bool_or(not ledger_delete) over (
-                partition by {{ collapsing._row_list(settings.key) }}, ledger_arrival
-            ) as ledger_replaces
-        from unread
-    )
-    where not (ledger_delete and ledger_replaces)
-),
+{{ collapsing._standing_events(settings) }},
 
 {% endif -%}
 -- all events of a key in the order in which they follow each other

@@ -129,17 +129,7 @@ arrived as (
     where ledger_place = 1
 )
 {%- else -%}
--- a delete beside an upsert of its own key and block means a replacement, and is not there
-events as (
-    select *
-    from (
-        select
-            *,
-            bool_or(not ledger_delete) over (partition by {{ key }}, ledger_arrival) as ledger_replaces
-        from unread
-    )
-    where not (ledger_delete and ledger_replaces)
-),
+{{ collapsing._standing_events(settings) }},
 
 -- a delete that stands has no version: it ends all that its key was before its block
 survivors as (
@@ -148,7 +138,7 @@ survivors as (
         select
             *,
             max(if(ledger_delete, struct(ledger_arrival), null)) over (partition by {{ key }}) as ledger_deleted_in
-        from events
+        from standing
     )
     where ledger_deleted_in is null or struct(ledger_arrival) >= ledger_deleted_in
 ),
@@ -209,3 +199,21 @@ arrived as (
 {% macro _arrival_order(settings, kept) %}
     {{ return('ledger_arrival, ' ~ collapsing._row_list(settings.order_by + (kept | reject('in', settings.order_by) | list))) }}
 {% endmacro %}
+
+
+{# Gives the CTE `standing`: the unread events of a ledger whose deletes follow arrival, less those that only replace a row. #}
+{% macro _standing_events(settings) -%}
+-- a delete beside an upsert of its own key and block means a replacement, and is not there
+standing as (
+    select *
+    from (
+        select
+            *,
+            bool_or(not ledger_delete) over (
+                partition by {{ collapsing._row_list(settings.key) }}, ledger_arrival
+            ) as ledger_replaces
+        from unread
+    )
+    where not (ledger_delete and ledger_replaces)
+)
+{%- endmacro %}
