@@ -1,8 +1,8 @@
 {#
     Gives the CTEs that fold the events of each key one after another with the SQL of setting `combine`; the last,
     `combined`, holds the structs `arrived` (what the key is after the batch) and, with a ledger, `stored` (what it was).
-    The first row of a key, or the first after a delete, has no old row and is taken as it is. An event that is not newer
-    than the key's last one is passed over, as in the fold without combine.
+    The first row of a key, or the first after a delete, has no old row and is taken as it is. An event that comes before the
+    key's last one in the engine's order is passed over, as in the fold without combine.
 #}
 {% macro _combined_events(ledger, settings, columns) %}
 {%- set kept = collapsing._kept_columns(columns, settings) -%}
@@ -72,11 +72,17 @@ combined as (
     {% for name in settings.version %}
         {% do fields.append(by_name.pop(name)) %}
     {% endfor %}
-    {% do fields.extend([deleted, arrived]) if settings.deletes == 'versioned' %}
+    {% if settings.engine != 'versioned_collapsing' %}
+        {% do fields.append(arrived) %}
+    {% elif settings.deletes == 'versioned' %}
+        {% do fields.extend([deleted, arrived]) %}
+    {% endif %}
     {% for name in settings.order_by if name in by_name %}
         {% do fields.append(by_name.pop(name)) %}
     {% endfor %}
-    {{ return(fields + by_name.values() | list + [{'name': 'ledger_block', 'dtype': 'string'}]) }}
+    {% do fields.extend(by_name.values()) %}
+    {% do fields.append(deleted) if deleted not in fields %}
+    {{ return(fields + [{'name': 'ledger_block', 'dtype': 'string'}]) }}
 {% endmacro %}
 
 
@@ -103,6 +109,14 @@ combined as (
 
 {# Gives the keep rule between two events of a key: SQL that is true when `new` follows `old`. #}
 {% macro _follows(settings) %}
+    {% if not settings.version %}
+        {{ return('true') }}
+    {% elif settings.engine == 'replacing' %}
+        {{ return(
+            'old.ledger_live is null or '
+            ~ collapsing._one_value(settings.version, 'new') ~ ' >= ' ~ collapsing._one_value(settings.version, 'old')
+        ) }}
+    {% endif %}
     {% if settings.deletes == 'unversioned' %}
         {{ return(
             'new.ledger_delete or not coalesce(old.ledger_live, false) or '

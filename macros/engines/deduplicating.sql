@@ -1,6 +1,6 @@
 {#
     The fold of the engine deduplicating: the first row of a key wins for ever (Example1 of the versioned collapsing
-    article). Gives a state row (1) for every key that the ledger has not seen. Arguments as for _fold_versioned_collapsing.
+    article). Gives a state row (1) for every key that the ledger has not seen. Arguments as for _fold.
 #}
 {% macro _fold_deduplicating(stage, ledger, settings, columns, batch) %}
 {%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
@@ -19,11 +19,11 @@ arrived as (
         select
             *,
             row_number() over (
-                partition by {{ collapsing._row_list(settings.key) }} order by {{ collapsing._arrival_order(settings, kept) }}
-            ) as ledger_place
+                partition by {{ collapsing._row_list(settings.key) }} order by {{ collapsing._arrival_order(settings, columns) }}
+            ) as ledger_rank
         from unread
     )
-    where ledger_place = 1
+    where ledger_rank = 1
 )
 
 select

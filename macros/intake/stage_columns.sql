@@ -20,7 +20,7 @@
             model_name, "the stage's column '" ~ name ~ "' begins with ledger_: such names are the package's own"
         ) }}
     {% endfor %}
-    {% for setting in ['key', 'version', 'order_by', 'sign', 'is_deleted', 'block', 'combine'] %}
+    {% for setting in ['key', 'version', 'order_by', 'partition_by', 'sign', 'is_deleted', 'block', 'combine'] %}
         {% set named = settings[setting] %}
         {% for name in ([named] if named is string else named or []) if name not in names %}
             {{ collapsing._refuse_setting(
@@ -32,7 +32,8 @@
 {% endmacro %}
 
 
-{# Gives the columns that a ledger keeps: all of the stage but the block token and what marks a delete. #}
+{# Gives the columns that a ledger keeps: all but the block token and what marks a delete. A signed row keeps its sign. #}
 {% macro _kept_columns(columns, settings) %}
-    {{ return(columns | rejectattr('name', 'in', [settings.block, settings.sign, settings.is_deleted]) | list) }}
+    {% set marks = [settings.block, settings.is_deleted] + ([settings.sign] if settings.input == 'events' else []) %}
+    {{ return(columns | rejectattr('name', 'in', marks) | list) }}
 {% endmacro %}

@@ -45,3 +45,20 @@ group by {{ collapsing._row_list(groups) }}
 having count(*) > 0
 {%- endif %}
 {% endmacro %}
+
+
+{# Stops when what a projection is asked to read is not a ledger, or keeps no cancel rows. #}
+{% macro _refuse_unprojectable(ledger) %}
+    {% set node = collapsing._model_of(ledger) %}
+    {% if collapsing._kind_of(node, 'projection') != 'ledger' %}
+        {{ collapsing._refuse(model.name, "a projection reads a ledger; '" ~ node.name ~ "' is a projection") }}
+    {% endif %}
+    {% if collapsing._ledger_settings(node.name, node.config.meta.collapsing).engine == 'replacing' %}
+        {{ collapsing._refuse(
+            model.name,
+            "the ledger '" ~ node.name ~ "' has the engine replacing: it has no cancel rows, so that a replaced row would count for"
+            ~ ' ever. Give the ledger the engine versioned_collapsing (or collapsing, where there is no version), or aggregate'
+            ~ " collapsing.final(ref('" ~ node.name ~ "')) in a model of your own"
+        ) }}
+    {% endif %}
+{% endmacro %}

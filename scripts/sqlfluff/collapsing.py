@@ -11,7 +11,7 @@ def projection(ledger: str) -> str:
     return f"select * from {ledger}"
 
 
-def final(relation: str, as_of: int | None = None) -> str:
+def final(relation: str, as_of: int | None = None, across_partitions: bool = True) -> str:
     """Stand for the subquery of live rows or merged groups."""
     return relation
 
