@@ -4,25 +4,6 @@
 #}
 
 
-{# Gives the CTE `arrived`: one event a key, the last to arrive. #}
-{% macro _last_events(settings, columns) -%}
--- one event a key: the last to arrive
-arrived as (
-    select *
-    from (
-        select
-            *,
-            row_number() over (
-                partition by {{ collapsing._row_list(settings.key) }}
-                order by {{ collapsing._arrival_order(settings, columns, suffix=' desc') }}
-            ) as ledger_rank
-        from unread
-    )
-    where ledger_rank = 1
-)
-{%- endmacro %}
-
-
 {#
     Gives the keep rule: SQL that is true for an event that changes what its key is. A row equal to the stored one changes
     nothing: without a block token the whole stage is read again by every run.

@@ -9,8 +9,8 @@
 {%- set fields = collapsing._event_fields(settings, columns) -%}
 {%- set source = 'unread' -%}
 {%- if settings.deletes == 'unversioned' %}
-{%- set source = 'standing' -%}
-{{ collapsing._standing_events(settings) }},
+{%- set source = 'standing where not ledger_passed_over' -%}
+{{ collapsing._standing_events(settings.key) }},
 
 {% endif -%}
 -- all events of a key in the order in which they follow each other

@@ -12,19 +12,7 @@ with
 {{ collapsing._touched_rows(ledger, settings, batch) }},
 
 {% endif -%}
--- one row a key: the first to arrive
-arrived as (
-    select *
-    from (
-        select
-            *,
-            row_number() over (
-                partition by {{ collapsing._row_list(settings.key) }} order by {{ collapsing._arrival_order(settings, columns) }}
-            ) as ledger_rank
-        from unread
-    )
-    where ledger_rank = 1
-)
+{{ collapsing._deciding_events(settings, columns) }}
 
 select
     {{ collapsing._select_list(kept, of='arrived', indent=4) }},

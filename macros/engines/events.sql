@@ -114,12 +114,38 @@ stored as (
 {% endmacro %}
 
 
-{# Gives the CTE `arrived`: one event a key, the one that decides. #}
-{% macro _deciding_events(settings, columns) %}
-    {% if settings.engine == 'collapsing' %}
-        {{ return(collapsing._last_events(settings, columns)) }}
+{# Gives the CTE `arrived`: one event a key, the one that decides; before it `standing`, where deletes follow arrival. #}
+{% macro _deciding_events(settings, columns) -%}
+{%- if settings.deletes == 'unversioned' -%}
+{{ collapsing._standing_events(settings.key) }},
+
+{% endif -%}
+-- one event a key: the one that comes first in the engine's order
+arrived as (
+    select *
+    from (
+        select
+            *,
+            row_number() over (
+                partition by {{ collapsing._row_list(settings.key) }}
+                order by {{ collapsing._deciding_order(settings, columns) }}
+            ) as ledger_rank
+        from {{ 'standing' if settings.deletes == 'unversioned' else 'unread' }}
+    )
+    where ledger_rank = 1
+)
+{%- endmacro %}
+
+
+{# Gives the order in which the events of a key in a batch decide: what the key is afterwards is what the first of them says. #}
+{% macro _deciding_order(settings, columns) %}
+    {% if settings.engine in ['collapsing', 'replacing'] %}
+        {% set version = [collapsing._row_list(settings.version, suffix=' desc')] if settings.version else [] %}
+        {{ return((version + [collapsing._arrival_order(settings, columns, suffix=' desc')]) | join(', ')) }}
+    {% elif settings.engine == 'deduplicating' %}
+        {{ return(collapsing._arrival_order(settings, columns)) }}
     {% endif %}
-    {{ return(collapsing._newest_events(settings, columns)) }}
+    {{ return(collapsing._newest_first(settings, columns)) }}
 {% endmacro %}
 
 

@@ -6,57 +6,17 @@
 
 
 {#
-    Gives the CTE `arrived`: one event a key, the one that decides. Of events equal in version the first to arrive counts
-    (by block, then order_by, then the row's own values), as a stored row wins over an equal one that arrives later.
+    Gives the order in which the events of a key decide: the newest by (version, delete after update) first; of equal ones the
+    first to arrive, as a stored row wins over an equal one that arrives later. A delete without a version decides only where
+    no upsert follows it.
 #}
-{% macro _newest_events(settings, columns) %}
-{%- set key = collapsing._row_list(settings.key) -%}
-{%- set first_arrived = collapsing._arrival_order(settings, columns) -%}
-{%- if settings.deletes == 'versioned' -%}
--- one event a key: the newest by (version, delete after update)
-arrived as (
-    select *
-    from (
-        select
-            *,
-            row_number() over (
-                partition by {{ key }}
-                order by {{ collapsing._row_list(settings.version, suffix=' desc') }}, ledger_delete desc, {{ first_arrived }}
-            ) as ledger_rank
-        from unread
-    )
-    where ledger_rank = 1
-)
-{%- else -%}
-{{ collapsing._standing_events(settings) }},
-
--- a delete that stands has no version: it ends all that its key was before its block
-survivors as (
-    select *
-    from (
-        select
-            *,
-            max(if(ledger_delete, struct(ledger_arrival), null)) over (partition by {{ key }}) as ledger_deleted_in
-        from standing
-    )
-    where ledger_deleted_in is null or struct(ledger_arrival) >= ledger_deleted_in
-),
-
--- one event a key: the newest upsert after its last delete, or that delete
-arrived as (
-    select *
-    from (
-        select
-            *,
-            row_number() over (
-                partition by {{ key }}
-                order by ledger_delete, {{ collapsing._row_list(settings.version, suffix=' desc') }}, {{ first_arrived }}
-            ) as ledger_rank
-        from survivors
-    )
-    where ledger_rank = 1
-)
-{%- endif -%}
+{% macro _newest_first(settings, columns) %}
+    {% set version = collapsing._row_list(settings.version, suffix=' desc') %}
+    {% set first_arrived = collapsing._arrival_order(settings, columns) %}
+    {% if settings.deletes == 'unversioned' %}
+        {{ return('ledger_passed_over, ledger_delete, ' ~ version ~ ', ' ~ first_arrived) }}
+    {% endif %}
+    {{ return(version ~ ', ledger_delete desc, ' ~ first_arrived) }}
 {% endmacro %}
 
 
@@ -84,20 +44,33 @@ arrived as (
 {% endmacro %}
 
 
-{# Gives the CTE `standing`: the unread events of a ledger whose deletes follow arrival, less those that only replace a row. #}
-{% macro _standing_events(settings) -%}
--- a delete beside an upsert of its own key and block means a replacement, and is not there
+{#
+    Gives the CTE `standing`, for deletes without a version: the unread events with `ledger_passed_over`, true for those that
+    a delete or a replacement leaves without effect. A delete beside an upsert of its own key and block means a replacement,
+    and is passed over; any other ends all that its key was before its block. `key` is the key, or the key and what else
+    keeps batches apart.
+#}
+{% macro _standing_events(key) -%}
+-- a delete beside an upsert of its block is passed over, and so is all that comes before the block of another delete
 standing as (
-    select *
+    select
+        *,
+        ledger_replaces or coalesce(struct(ledger_arrival) < ledger_deleted_in, false) as ledger_passed_over
     from (
         select
             *,
-            bool_or(not ledger_delete) over (
-                partition by {{ collapsing._row_list(settings.key) }}, ledger_arrival
-            ) as ledger_replaces
-        from unread
+            max(if(ledger_delete and not ledger_replaces, struct(ledger_arrival), null)) over (
+                partition by {{ collapsing._row_list(key) }}
+            ) as ledger_deleted_in
+        from (
+            select
+                *,
+                ledger_delete and bool_or(not ledger_delete) over (
+                    partition by {{ collapsing._row_list(key) }}, ledger_arrival
+                ) as ledger_replaces
+            from unread
+        )
     )
-    where not (ledger_delete and ledger_replaces)
 )
 {%- endmacro %}
 

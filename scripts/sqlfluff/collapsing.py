@@ -21,6 +21,11 @@ def changes(ledger: str, after: int) -> str:
     return ledger
 
 
+def decisions(ledger: str, stage: str) -> str:
+    """Stand for the subquery of staged rows and what became of them."""
+    return stage
+
+
 def differences(actual: str, expected: str, columns: list[str]) -> str:
     """Stand for the query of rows that two queries do not share."""
     return f"select {', '.join(columns)} from {actual} except all select {', '.join(columns)} from {expected}"

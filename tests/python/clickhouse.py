@@ -109,6 +109,11 @@ class Kind:
     settings: dict
     compared: str
 
+    @property
+    def forms(self) -> tuple[str, ...]:
+        """What is read after every block."""
+        return ("final", "optimized") if self.engine else ("final",)
+
 
 KEY = {"key": ["stream", "id"], "block": "block", "order_by": "position"}
 KINDS = {
@@ -130,6 +135,9 @@ KINDS = {
     ),
     "replacing_last": Kind("ReplacingMergeTree order by (stream, id)", KEY | {"engine": "replacing"}, "id, version, payload"),
     "events": Kind(None, KEY | {"version": "version", "is_deleted": "is_deleted"}, "id, version, payload"),
+    "unversioned_deletes": Kind(
+        None, KEY | {"version": "version", "is_deleted": "is_deleted", "deletes": "unversioned"}, "id, version, payload"
+    ),
 }
 
 LEDGER = """{{{{ config(meta={{'collapsing': {settings}}}) }}}}
@@ -175,27 +183,26 @@ class Differential:
         """
         theirs: Observed = {}
         ours: Observed = {}
-        last = max(len(stream) for of_kind in streams.values() for stream in of_kind)
+        blocks = {kind: max(map(len, of_kind)) for kind, of_kind in streams.items()}
         self._begin(list(streams))
-        for number in range(last):
-            for kind, of_kind in streams.items():
+        for number in range(max(blocks.values())):
+            kinds = [kind for kind in streams if number < blocks[kind]]
+            ended = [kind for kind in kinds if number == blocks[kind] - 1]
+            for kind in kinds:
                 rows = [
                     (stream, row.id, row.version, row.payload, row.sign, row.is_deleted, position, number)
-                    for stream, blocks in enumerate(of_kind)
-                    for position, row in enumerate(blocks[number] if number < len(blocks) else (), start=1)
+                    for stream, of_stream in enumerate(streams[kind])
+                    for position, row in enumerate(of_stream[number] if number < len(of_stream) else (), start=1)
                 ]
                 self._insert(kind, rows)
                 self._stage(kind, rows)
-            ledgers = list(streams) + ([f"{kind}_at_once" for kind in streams] if number == last - 1 else [])
-            stages = [f"stage_{kind}" for kind in streams]
-            refresh = ["--full-refresh"] if number == 0 else []
-            self.project.run("run", "--select", *stages, *ledgers, *refresh)
-            if number in (0, last - 1):
-                views = [f"{ledger}_final" for ledger in ledgers] + [
-                    f"{kind}_optimized" for kind in streams if KINDS[kind].engine
-                ]
-                self.project.run("run", "--select", *views)
-            self._read(theirs, ours, list(streams), number, number == last - 1)
+            ledgers = kinds + [f"{kind}_at_once" for kind in ended]
+            views = [f"{kind}_at_once_final" for kind in ended]
+            if number == 0:
+                self.project.run("run", "--select", *[f"stage_{kind}" for kind in kinds])
+                views += [f"{kind}_{form}" for kind in kinds for form in KINDS[kind].forms]
+            self.project.run("run", "--select", *ledgers, *views, *(["--full-refresh"] if number == 0 else []))
+            self._read(theirs, ours, kinds, number, ended)
         return theirs, ours
 
     def _begin(self, kinds: list[str]) -> None:
@@ -208,9 +215,8 @@ class Differential:
             if KINDS[kind].engine:
                 self.clickhouse.recreate(kind, COLUMNS, KINDS[kind].engine)
             else:
-                for table in ("Example3Transform", "Stage", "Example3"):
-                    self.clickhouse.run(f"drop table if exists {table}")
-                self.clickhouse.script(EXAMPLE3)
+                self.clickhouse.run(f"drop database if exists {kind}")
+                self.clickhouse.script(f"create database {kind}; use {kind}; {EXAMPLE3}; use default")
 
     def _insert(self, kind: str, rows: list[tuple]) -> None:
         """Insert a block into ClickHouse, as one INSERT."""
@@ -220,8 +226,11 @@ class Differential:
             table, values = kind, [tuple("NULL" if value is None else str(value) for value in row) for row in rows]
         else:
             # Example3 has one key column: 4 ids a stream
-            table = "Stage"
-            values = [(str(4 * stream + id_), str(payload), "0", str(version), "1") for stream, id_, version, payload, *_ in rows]
+            table = f"{kind}.Stage"
+            values = [
+                (str(4 * stream + id_), str(payload), "0", str(version), "-1" if is_deleted else "1")
+                for stream, id_, version, payload, _, is_deleted, *_ in rows
+            ]
         self.clickhouse.run(f"insert into {table} values " + ", ".join(f"({', '.join(row)})" for row in values))
 
     def _stage(self, kind: str, rows: list[tuple]) -> None:
@@ -229,20 +238,20 @@ class Differential:
         frame = SparkSession.builder.getOrCreate().createDataFrame(rows, STAGED)
         frame.coalesce(1).write.mode("append").insertInto(f"{self.project.schema}.arrived_{kind}")
 
-    def _read(self, theirs: Observed, ours: Observed, kinds: list[str], number: int, is_last: bool) -> None:
-        """Read both sides after a block."""
+    def _read(self, theirs: Observed, ours: Observed, kinds: list[str], number: int, ended: list[str]) -> None:
+        """Read both sides after a block; `ended` are the kinds that get no more blocks."""
         for kind in kinds:
             how = KINDS[kind]
             select = f"stream, {how.compared}"
             if how.engine:
                 theirs[kind, "final", number] = by_stream(self.clickhouse.run(f"select {select} from {kind} final"))
                 theirs[kind, "optimized", number] = by_stream(self.clickhouse.optimized(kind, COLUMNS, how.engine, select))
-                ours[kind, "optimized", number] = self._ours(f"{kind}_optimized", how)
             else:
-                seen = self.clickhouse.run("select intDiv(id, 4), id % 4, _version, metric1 from Example3 final")
+                seen = self.clickhouse.run(f"select intDiv(id, 4), id % 4, _version, metric1 from {kind}.Example3 final")
                 theirs[kind, "final", number] = by_stream(seen)
-            ours[kind, "final", number] = self._ours(f"{kind}_final", how)
-            if is_last:
+            for form in how.forms:
+                ours[kind, form, number] = self._ours(f"{kind}_{form}", how)
+            if kind in ended:
                 theirs[kind, "at_once", number] = theirs[kind, "final", number]
                 ours[kind, "at_once", number] = self._ours(f"{kind}_at_once_final", how)
 

@@ -63,13 +63,13 @@ def replacing(draw: st.DrawFn) -> Stream:
 
 
 @st.composite
-def upserts(draw: st.DrawFn) -> Stream:
-    """Draw events without deletes, replayed and in any order.
+def events(draw: st.DrawFn, deletes: bool) -> Stream:
+    """Draw events, replayed and in any order.
 
     Equal (key, version) in one block means an equal row: which of two different ones LIMIT 1 BY takes is not defined.
     """
-    kinds = draw(st.lists(st.tuples(st.integers(0, 2), st.integers(1, 6)), min_size=1, max_size=12))
-    stream = in_blocks(draw, [Row(id_, version) for id_, version in kinds])
+    row = st.builds(Row, id=st.integers(0, 2), version=st.integers(1, 6), is_deleted=st.sampled_from([0, 0, int(deletes)]))
+    stream = in_blocks(draw, draw(st.lists(row, min_size=1, max_size=12)))
     return tuple(
         tuple(replace(row, payload=100 * number + 10 * row.id + row.version) for row in block)
         for number, block in enumerate(stream)
@@ -81,7 +81,8 @@ STRATEGIES: dict[str, st.SearchStrategy[Stream]] = {
     "versioned_collapsing": signed() | consistent(in_order=False),
     "replacing": replacing(),
     "replacing_last": replacing(),
-    "events": upserts(),
+    "events": events(deletes=False),
+    "unversioned_deletes": events(deletes=True),
 }
 
 

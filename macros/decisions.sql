@@ -1,0 +1,17 @@
+{% macro decisions(ledger, stage) %}
+    {% if not execute %}
+        {{ return(stage) }}
+    {% endif %}
+    {% set node = collapsing._model_of(ledger) %}
+    {% if collapsing._kind_of(node, 'decisions') != 'ledger' %}
+        {{ collapsing._refuse(node.name, 'decisions needs a ledger and its stage; this is a projection') }}
+    {% endif %}
+    {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
+    {% set columns = collapsing._stage_columns(stage, settings, node.name) %}
+    {% if 'decision' in columns | map(attribute='name') | map('lower') | list %}
+        {{ collapsing._refuse(
+            node.name, "the stage's column 'decision' has the name of what decisions adds: give it another name in a view"
+        ) }}
+    {% endif %}
+    {{ return(collapsing._decided_rows(stage, ledger, settings, columns, collapsing._batches_of(ledger))) }}
+{% endmacro %}

@@ -1,0 +1,101 @@
+"""Promise 4: every staged row has exactly one decision, and those that applied are those that the ledger holds."""
+
+from __future__ import annotations
+
+import pytest
+
+# name: block, id, version, is_deleted, payload; the place in the block is the place here
+ARRIVALS = {
+    "first": ("b1", 1, 2, False, "a"),
+    "older": ("b1", 1, 1, False, "b"),
+    "copy": ("b1", 1, 2, False, "a"),
+    "other": ("b1", 1, 2, False, "c"),
+    "late": ("b2", 1, 1, False, "d"),
+    "delete": ("b2", 1, 3, True, "a"),
+    "orphan": ("b2", 2, 1, True, "x"),
+    "lone": ("b1", 3, 1, False, "k"),
+    "replay": ("b2", 3, 1, False, "k"),
+    "rival": ("b2", 3, 1, False, "m"),
+    "waiting": ("b3", 4, 1, False, "z"),
+    "no_key": ("b3", None, 1, False, "z"),
+    "no_version": ("b3", 5, None, False, "z"),
+    "no_flag": ("b3", 6, 1, None, "z"),
+}
+EVENTS = {"key": "id", "is_deleted": "is_deleted", "block": "block", "order_by": "position"}
+LEDGERS = {
+    "versioned": EVENTS | {"version": "version"},
+    "unversioned": EVENTS | {"version": "version", "deletes": "unversioned"},
+    "combined": EVENTS | {"version": "version", "combine": {"payload": "concat(old.payload, new.payload)"}},
+    "collapsed": EVENTS | {"engine": "collapsing"},
+    "replaced": EVENTS | {"engine": "replacing", "version": "version"},
+    "replaced_by_last": EVENTS | {"engine": "replacing"},
+    "deduplicated": {"engine": "deduplicating", "key": "id", "block": "block", "order_by": "position"},
+}
+UNREAD = {"waiting": "unread", "no_key": "null_key", "no_version": "null_version", "no_flag": "bad_sign"}
+BY_VERSION = {
+    **{"first": "applied", "older": "superseded", "copy": "duplicate", "other": "tie", "late": "stale", "delete": "applied"},
+    **{"orphan": "orphan_delete", "lone": "applied", "replay": "duplicate", "rival": "tie"},
+}
+BY_ARRIVAL = {
+    **{"first": "superseded", "older": "superseded", "copy": "duplicate", "other": "applied"},
+    **{"late": "superseded", "delete": "applied", "orphan": "orphan_delete"},
+    **{"lone": "applied", "replay": "duplicate", "rival": "applied"},
+}
+EXPECTED = {
+    "versioned": BY_VERSION | UNREAD,
+    # a delete beside an upsert of its block only replaces
+    "unversioned": BY_VERSION | UNREAD | {"delete": "superseded"},
+    # both versions of a batch take part
+    "combined": BY_VERSION | UNREAD | {"older": "applied"},
+    "collapsed": BY_ARRIVAL | UNREAD | {"no_version": "unread"},
+    # of equal versions the last wins
+    "replaced": BY_ARRIVAL | UNREAD | {"first": "tie", "late": "stale"},
+    "replaced_by_last": BY_ARRIVAL | UNREAD | {"no_version": "unread"},
+    "deduplicated": dict.fromkeys(BY_VERSION, "duplicate")
+    | {"first": "applied", "orphan": "applied", "lone": "applied"}
+    | dict.fromkeys(UNREAD, "unread")
+    | {"no_key": "null_key"},
+}
+
+LEDGER = """{{{{ config(meta={{'collapsing': {settings}}}) }}}}
+{{{{ collapsing.ledger(ref('stage')) }}}}
+"""
+
+
+def _literal(value) -> str:
+    return "null" if value is None else f"'{value}'" if isinstance(value, str) else str(value)
+
+
+@pytest.fixture(scope="module")
+def decided(make_project) -> dict[str, dict[str, str]]:
+    """Fold block b1, then b2, never b3; gives {ledger: {name of a staged row: its decision}}."""
+    rows = ",\n".join(f"({', '.join(map(_literal, (position, *row)))})" for position, row in enumerate(ARRIVALS.values()))
+    staged = f"select * from values {rows} as t (position, block, id, version, is_deleted, payload)"
+    view = "{{ config(materialized='view') }}\n"
+    files = {f"models/{name}.sql": LEDGER.format(settings=settings) for name, settings in LEDGERS.items()}
+    files |= {
+        "models/stage.sql": f"{view}select * from ({staged}) where block <= '{{{{ var('upto') }}}}'",
+        "models/whole_stage.sql": view + staged,
+        "models/decided.sql": "{{ config(materialized='table') }}\n"
+        + "\nunion all\n".join(
+            f"select '{name}' as ledger, position, decision "
+            f"from {{{{ collapsing.decisions(ref('{name}'), ref('whole_stage')) }}}}"
+            for name in LEDGERS
+        ),
+    }
+    project = make_project("decisions", files)
+    for block in ("b1", "b2"):
+        project.run("run", "--select", "stage", *LEDGERS, variables={"upto": block})
+    project.run("run", "--select", "whole_stage", "decided", variables={"upto": "b2"})
+    found: dict[str, dict[str, str]] = {name: {} for name in LEDGERS}
+    names = list(ARRIVALS)
+    for ledger, position, decision in project.rows("select ledger, position, decision from decided"):
+        name = names[position]
+        assert name not in found[ledger], f"{ledger} decides twice about {name}"
+        found[ledger][name] = decision
+    return found
+
+
+@pytest.mark.parametrize("ledger", LEDGERS)
+def test_each_staged_row_has_the_decision_that_its_engine_takes(decided, ledger: str) -> None:
+    assert decided[ledger] == EXPECTED[ledger]
