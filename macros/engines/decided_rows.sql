@@ -141,8 +141,9 @@ arrived as (
 {# Gives the columns by which a staged row is a copy of another: all but block token, order_by and what has no equality. #}
 {% macro _content_columns(settings, columns) %}
     {% set content = [] %}
-    {% for column in collapsing._kept_columns(columns, settings) if 'map<' not in column.dtype %}
-        {% do content.append(column.name) if column.name not in settings.order_by or column.name in settings.key + settings.version %}
+    {% set of_arrival = settings.order_by | reject('in', settings.key + settings.version) | list %}
+    {% for column in collapsing._kept_columns(columns, settings) if column.name not in of_arrival %}
+        {% do content.append(column.name) if 'map<' not in column.dtype %}
     {% endfor %}
     {{ return(content) }}
 {% endmacro %}
@@ -192,7 +193,8 @@ arrived as (
         {% do cases.append("arrived.ledger_passed_over then 'superseded'") %}
     {% endif %}
     {% if settings.version and looked_up %}
-        {% set arrived, stored = collapsing._one_value(settings.version, 'arrived'), collapsing._one_value(settings.version, 'stored') %}
+        {% set arrived = collapsing._one_value(settings.version, 'arrived') %}
+        {% set stored = collapsing._one_value(settings.version, 'stored') %}
         {% do cases.append(arrived ~ ' = ' ~ stored ~ ' and arrived.ledger_delete <> ' ~ live ~ " then 'tie'") %}
         {% do cases.append('not (' ~ newer ~ ") then 'stale'") %}
     {% endif %}

@@ -84,5 +84,5 @@ def messages_of(result: dbtRunnerResult) -> str:
 
 
 def _nodes_of(result: dbtRunnerResult) -> Iterable:
-    """Give the node results of a command that has some; deps, parse and others have none."""
-    return getattr(result.result, "results", None) or []
+    """Give the node results of a command that has some; deps, parse, operations and others have none."""
+    return [found for found in getattr(result.result, "results", None) or [] if hasattr(found, "node")]

@@ -1,0 +1,32 @@
+{% macro change_feed(feed, keep, before='before', after='after', op='op', sign='sign') %}
+{%- set before, after, op = adapter.quote(before), adapter.quote(after), adapter.quote(op) -%}
+(
+    select
+        changed.image.*,
+        changed.sign as {{ adapter.quote(sign) }}
+        {%- for column in ([keep] if keep is string else keep) %},
+        feed.{{ adapter.quote(column) }}
+        {%- endfor %}
+    from {{ collapsing._aliased(feed, 'feed') }}
+    -- an image that should be there and is not leaves a row without a sign, which the ledger refuses by name
+    lateral view explode(
+        case
+            when {{ op }} in ('c', 'r')
+                then array(named_struct('image', {{ after }}, 'sign', cast(if({{ after }} is null, null, 1) as tinyint)))
+            when {{ op }} = 'u'
+                then array(
+                    named_struct(
+                        'image', coalesce({{ before }}, {{ after }}),
+                        'sign', cast(if({{ before }} is null, null, -1) as tinyint)
+                    ),
+                    named_struct('image', {{ after }}, 'sign', cast(if({{ after }} is null, null, 1) as tinyint))
+                )
+            when {{ op }} = 'd'
+                then array(named_struct('image', {{ before }}, 'sign', cast(if({{ before }} is null, null, -1) as tinyint)))
+            -- the empty message that may follow a delete
+            when {{ op }} is null and {{ before }} is null and {{ after }} is null then array()
+            else array(named_struct('image', coalesce({{ after }}, {{ before }}), 'sign', cast(null as tinyint)))
+        end
+    ) as changed
+)
+{%- endmacro %}

@@ -1,0 +1,67 @@
+{#
+    Gives a query of what should not be in a ledger, one row a finding: `finding`, `ledger_key` (the key as JSON), `states` and
+    `cancels` (rows of that key). An empty result means that every row is where the engine's rules put it.
+
+        surplus               events: a key with neither no nor one live row. Signed rows: two or more states, or cancels, more
+                              than they take back (ClickHouse's logical error); the same rows were inserted twice, or some not
+        cancel_without_state  events: a cancel row that equals no state row
+        versions_not_rising   events: a newer batch holds a version that is not newer
+#}
+{% macro _findings(ledger, settings, columns) %}
+{%- set key = collapsing._row_list(settings.key) -%}
+{%- set is_signed = settings.input == 'signed' -%}
+{%- set history = key ~ (', ' ~ collapsing._row_list(settings.version) if is_signed and settings.version else '') -%}
+{%- set counted = 'count_if(ledger_sign = 1) as states, count_if(ledger_sign = -1) as cancels' -%}
+select
+    'surplus' as finding,
+    {{ collapsing._key_as_json(settings) }} as ledger_key,
+    {{ counted }}
+from {{ ledger }}
+group by {{ history }}
+having {{ 'abs(sum(ledger_sign)) > 1' if is_signed else 'sum(ledger_sign) not in (0, 1)' }}
+{%- if not is_signed %}
+union all
+select
+    'cancel_without_state' as finding,
+    {{ collapsing._key_as_json(settings) }} as ledger_key,
+    {{ counted }}
+from {{ ledger }}
+where ledger_sign <> 0
+group by {{ collapsing._row_list(collapsing._comparable_columns(columns)) }}
+having sum(ledger_sign) < 0
+{%- endif %}
+{%- if settings.engine == 'versioned_collapsing' and settings.deletes == 'versioned' and not is_signed %}
+union all
+select
+    'versions_not_rising' as finding,
+    {{ collapsing._key_as_json(settings) }} as ledger_key,
+    {{ counted }}
+from (
+    select
+        *,
+        lag(struct({{ collapsing._row_list(settings.version) }}, ledger_sign = 0)) over (
+            partition by {{ key }} order by ledger_batch
+        ) as ledger_before
+    from {{ ledger }}
+    where ledger_sign <> -1
+)
+where struct({{ collapsing._row_list(settings.version) }}, ledger_sign = 0) <= ledger_before
+group by {{ key }}
+{%- endif %}
+{% endmacro %}
+
+
+{# Gives SQL for the key of a row as JSON text. #}
+{% macro _key_as_json(settings) %}
+    {{ return("to_json(struct(" ~ collapsing._row_list(settings.key) ~ "), map('ignoreNullFields', 'false'))") }}
+{% endmacro %}
+
+
+{# Gives the names of the columns of a ledger that can be grouped by: maps cannot. System columns are left out. #}
+{% macro _comparable_columns(columns) %}
+    {% set names = [] %}
+    {% for column in columns if 'map<' not in column.dtype and not column.name.startswith('ledger_') %}
+        {% do names.append(column.name) %}
+    {% endfor %}
+    {{ return(names) }}
+{% endmacro %}

@@ -1,0 +1,10 @@
+{{ config(meta={'collapsing': {
+    'engine': 'collapsing',
+    'input': 'signed',
+    'key': ['id', 'author'],
+    'sign': 'sign',
+    'order_by': 'position',
+    'block': '_block'
+}}) }}
+
+{{ collapsing.ledger(ref('hackernews_views_stage')) }}

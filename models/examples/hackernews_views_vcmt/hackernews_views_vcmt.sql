@@ -1,0 +1,10 @@
+{{ config(meta={'collapsing': {
+    'engine': 'versioned_collapsing',
+    'input': 'signed',
+    'key': ['id', 'author'],
+    'version': 'version',
+    'sign': 'sign',
+    'block': '_block'
+}}) }}
+
+{{ collapsing.ledger(ref('hackernews_views_vcmt_stage')) }}

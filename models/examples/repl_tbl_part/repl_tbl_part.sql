@@ -1,0 +1,9 @@
+{{ config(meta={'collapsing': {
+    'engine': 'replacing',
+    'key': 'key',
+    'order_by': 'position',
+    'partition_by': 'part_key',
+    'block': '_block'
+}}) }}
+
+{{ collapsing.ledger(ref('repl_tbl_part_stage')) }}

@@ -1,0 +1,1 @@
+select * from {{ collapsing.final(ref('repl_tbl_part')) }}

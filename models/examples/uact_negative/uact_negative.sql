@@ -1,0 +1,10 @@
+{{ config(meta={'collapsing': {
+    'engine': 'collapsing',
+    'input': 'signed',
+    'key': 'UserID',
+    'sign': 'Sign',
+    'order_by': 'position',
+    'block': '_block'
+}}) }}
+
+{{ collapsing.ledger(ref('uact_negative_stage')) }}

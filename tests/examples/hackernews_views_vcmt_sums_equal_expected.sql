@@ -1,0 +1,12 @@
+-- The article's sums, written over the ledger without final, give what final gives.
+
+with actual as (
+    select * from {{ ref('hackernews_views_vcmt_sums') }}
+),
+
+expected as (
+    select * from {{ ref('hackernews_views_vcmt_expected') }}
+    where step = least({{ var('examples_step', 99) }}, 2)
+)
+
+{{ collapsing.differences('actual', 'expected', ['id', 'author', 'views']) }}

@@ -1,0 +1,259 @@
+"""Each engine and input in a stranger's project: keys, change feeds, stages without tokens, what status and collapsed find."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from test_package import model
+
+TEXTS = ["", " ", "a", "A", "a ", "é", "e\u0301", "it's", "\U0001f600"]
+EVENTS = {"is_deleted": "is_deleted", "order_by": "position"}
+SIGNED = {"input": "signed", "sign": "sign", "order_by": "position"}
+ENGINES = {
+    "versioned": EVENTS | {"version": "version"},
+    "collapsed": EVENTS | {"engine": "collapsing"},
+    "replaced": EVENTS | {"engine": "replacing", "version": "version"},
+    "replaced_by_last": EVENTS | {"engine": "replacing"},
+    "first": {"engine": "deduplicating", "order_by": "position"},
+    "signed": SIGNED | {"engine": "collapsing"},
+    "versioned_signed": SIGNED | {"version": "version"},
+    "combined_versioned": EVENTS | {"version": "version", "combine": {"payload": "concat(old.payload, new.payload)"}},
+    "combined_collapsed": EVENTS | {"engine": "collapsing", "combine": {"payload": "concat(old.payload, new.payload)"}},
+    "combined_replaced": EVENTS
+    | {"engine": "replacing", "version": "version", "combine": {"payload": "concat(old.payload, new.payload)"}},
+}
+# id, version, is_deleted, payload, sign; two blocks of one key's whole life, and one key that is deleted
+ARRIVALS = {
+    "b1": [(1, 1, False, "a", 1), (1, 1, False, "a", -1), (1, 2, False, "b", 1), (2, 1, False, "x", 1)],
+    "b2": [(2, 1, True, "x", -1), (1, 2, False, "b", -1), (1, 3, False, "c", 1), (3, 1, False, "z", 1)],
+}
+# events read the rows with sign 1 and the delete
+LIVE = {
+    "versioned": {1: "c", 3: "z"},
+    "collapsed": {1: "c", 3: "z"},
+    "replaced": {1: "c", 3: "z"},
+    "replaced_by_last": {1: "c", 3: "z"},
+    "first": {1: "a", 2: "x", 3: "z"},
+    "signed": {1: "c", 3: "z"},
+    "versioned_signed": {1: "c", 3: "z"},
+    "combined_versioned": {1: "abc", 3: "z"},
+    "combined_collapsed": {1: "abc", 3: "z"},
+    "combined_replaced": {1: "abc", 3: "z"},
+}
+VIEW = "{{ config(materialized='view') }}\n"
+
+
+def _rows(arrivals: dict[str, list[tuple]]) -> str:
+    """Give the values of staged rows: position, block, then what ARRIVALS holds."""
+    values = [(position, block, *row) for block, rows in arrivals.items() for position, row in enumerate(rows)]
+    return ", ".join("(" + ", ".join(repr(value) for value in row) + ")" for row in values)
+
+
+@pytest.fixture(scope="module")
+def engines(make_project):
+    """Fold ARRIVALS block by block through every engine, with and without a block token; the project with what they hold."""
+    staged = f"select * from values {_rows(ARRIVALS)} as t (position, block, id, version, is_deleted, payload, sign)"
+    until = "where block <= '{{ var('upto') }}'"
+    texts = ", ".join("(" + json.dumps(text) + ")" for text in TEXTS)
+    files = {
+        "models/stage_signed.sql": f"{VIEW}select * except (is_deleted) from ({staged}) {until}",
+        "models/stage_events.sql": f"{VIEW}select * except (sign) from ({staged}) {until} and (sign = 1 or is_deleted)",
+        "models/stage_texts.sql": f"{VIEW}select text, 1 as version, false as is_deleted, 1 as sign, 1 as position, "
+        f"'b1' as block, 'p' as payload from values {texts} as t (text)",
+    }
+    finals, keyed = [], []
+    for name, settings in ENGINES.items():
+        stage = "stage_signed" if "input" in settings else "stage_events"
+        body = f"ledger(ref('{stage}'))"
+        files[f"models/{name}.sql"] = model(body, settings | {"key": "id", "block": "block"})
+        ledgers = [name]
+        if "combine" not in settings:
+            # nothing but order_by says here which block came first
+            files[f"models/{name}_whole.sql"] = model(body, settings | {"key": "id", "order_by": ["block", "position"]})
+            files[f"models/{name}_texts.sql"] = model("ledger(ref('stage_texts'))", settings | {"key": "text", "block": "block"})
+            ledgers.append(f"{name}_whole")
+            keyed.append(f"select '{name}' as ledger, text from {{{{ collapsing.final(ref('{name}_texts')) }}}}")
+        finals += [
+            f"select '{ledger}' as ledger, id, payload from {{{{ collapsing.final(ref('{ledger}')) }}}}" for ledger in ledgers
+        ]
+    files["models/finals.sql"] = VIEW + "\nunion all\n".join(finals)
+    files["models/keyed.sql"] = VIEW + "\nunion all\n".join(keyed)
+    project = make_project("engines", files)
+    for block in ("b1", "b2", "b2"):
+        project.run("run", variables={"upto": block})
+    return project
+
+
+@pytest.mark.parametrize("name", ENGINES)
+def test_final_after_two_blocks_and_a_run_without_news(engines, name: str) -> None:
+    rows = engines.rows(f"select id, payload from finals where ledger = '{name}'")
+    assert sorted(rows) == sorted(LIVE[name].items())
+    assert engines.rows(f"select max(ledger_batch) from {name}") == [(2,)]
+
+
+@pytest.mark.parametrize("name", [name for name, settings in ENGINES.items() if "combine" not in settings])
+def test_a_stage_without_tokens_is_read_whole_and_ends_in_the_same_rows(engines, name: str) -> None:
+    rows = engines.rows(f"select id, payload from finals where ledger = '{name}_whole'")
+    assert sorted(rows) == sorted(LIVE[name].items())
+    counts = engines.rows(f"select count(*) from {name}_whole")
+    engines.run("run", "--select", f"{name}_whole", variables={"upto": "b2"})
+    assert engines.rows(f"select count(*) from {name}_whole") == counts
+
+
+@pytest.mark.parametrize("name", [name for name, settings in ENGINES.items() if "combine" not in settings])
+def test_texts_that_look_alike_are_different_keys(engines, name: str) -> None:
+    assert sorted(row[0] for row in engines.rows(f"select text from keyed where ledger = '{name}'")) == sorted(TEXTS)
+
+
+IMAGE = "struct<id: bigint, name: string, amount: int, changed_at: int>"
+CHANGES = f"lsn bigint, op string, before {IMAGE}, after {IMAGE}, block string"
+
+
+@pytest.fixture(scope="module")
+def feed(make_project):
+    """A change feed in two blocks, signed rows of it in ledgers of both engines, and a projection on each."""
+    settings = {"input": "signed", "key": "id", "sign": "sign", "order_by": "lsn", "block": "block"}
+    files = {
+        "models/changes.sql": VIEW + "select * from feed.arrived",
+        "models/stage.sql": VIEW + "select * from {{ collapsing.change_feed(ref('changes'), keep=['lsn', 'block']) }}",
+        "models/accounts.sql": model("ledger(ref('stage'))", settings | {"engine": "collapsing"}),
+        "models/versions.sql": model("ledger(ref('stage'))", settings | {"version": "changed_at"}),
+        "models/tests.yml": "models: [{name: accounts, data_tests: [collapsing.collapsed]}, "
+        "{name: versions, data_tests: [collapsing.collapsed]}]",
+    }
+    for ledger in ("accounts", "versions"):
+        files[f"models/{ledger}_final.sql"] = VIEW + f"select * from {{{{ collapsing.final(ref('{ledger}')) }}}}"
+        files[f"models/{ledger}_by_name.sql"] = model(
+            f"projection(ref('{ledger}'))", {"group_by": ["name"], "measures": {"n": "count(*)", "amount": "sum(amount)"}}
+        )
+        files[f"models/{ledger}_names.sql"] = VIEW + f"select * from {{{{ collapsing.final(ref('{ledger}_by_name')) }}}}"
+    project = make_project("feed", files)
+    project.sql("create schema if not exists feed")
+    project.sql(f"create table feed.arrived ({CHANGES}) using parquet")
+    _change(
+        project, "b1", "(1, 'c', null, (1, 'ann', 10, 1)), (2, 'r', null, (2, 'bob', 20, 1)), (3, 'c', null, (3, 'cid', 1, 1))"
+    )
+    project.run("run")
+    _change(
+        project,
+        "b2",
+        "(4, 'u', (1, 'ann', 10, 1), (1, 'bob', 11, 2)), (5, 'd', (2, 'bob', 20, 1), null), (6, null, null, null), "
+        "(7, 'u', (1, 'bob', 11, 2), (1, 'bob', 12, 3))",
+    )
+    project.run("run")
+    return project
+
+
+def _change(project, block: str, rows: str) -> None:
+    """Append changes as one block: (lsn, op, before image, after image)."""
+    images = f"cast(col3 as {IMAGE}), cast(col4 as {IMAGE})"
+    project.sql(f"insert into feed.arrived select col1, col2, {images}, '{block}' from values {rows}")
+
+
+@pytest.mark.parametrize("ledger", ["accounts", "versions"])
+def test_a_change_feed_needs_no_lookup(feed, ledger: str) -> None:
+    live = feed.rows(f"select id, name, amount, sign from {ledger}_final order by id")
+    assert live == [(1, "bob", 12, 1), (3, "cid", 1, 1)]
+    assert feed.rows(f"select * from {ledger}_names order by name") == [("bob", 1, 12), ("cid", 1, 1)]
+    assert feed.rows(f"select count(*), sum(ledger_sign) from {ledger}") == [(8, 2)]
+    compiled = (feed.target / "compiled" / "feed" / "models" / f"{ledger}.sql").read_text()
+    assert f"feed.{ledger}" not in compiled
+    assert feed.run("test", "--select", ledger) == {f"collapsing_collapsed_{ledger}_": "pass"}
+
+
+@pytest.mark.parametrize(
+    ("change", "key"),
+    [("(8, 'u', null, (3, 'cid', 2, 2))", 3), ("(8, 't', null, null)", None), ("(8, 'd', null, null)", None)],
+)
+def test_a_change_without_its_image_stops_the_ledger(feed, change: str, key: int | None) -> None:
+    feed.sql("create table feed.saved using parquet as select * from feed.arrived")
+    _change(feed, "b3", change)
+    said = feed.fails("run", "--select", "accounts")
+    feed.sql("insert overwrite feed.arrived select * from feed.saved")
+    feed.sql("drop table feed.saved")
+    assert "bad_sign: 1 rows" in said and f'{{"id":{json.dumps(key)}}} in block b3' in said
+    assert feed.rows("select max(ledger_batch) from accounts") == [(2,)]
+
+
+@pytest.fixture(scope="module")
+def broken(make_project):
+    """Ledgers that hold what they should not: signed rows inserted twice, and rows that no run has made."""
+    rows = (
+        "(1, 1, 1, 'b1', 1), (1, 1, -1, 'b1', 2), (1, 2, 1, 'b1', 3), (2, 1, 1, 'b1', 1), (2, 1, 1, 'b2', 1), (3, 1, -1, 'b2', 1)"
+    )
+    signed = {"input": "signed", "key": "id", "sign": "sign", "order_by": "position", "block": "block"}
+    events = {"key": "id", "version": "version", "block": "block"}
+    ledgers = {
+        "twice": signed | {"engine": "collapsing"},
+        "twice_versioned": signed | {"version": "version"},
+        "orders": events,
+        "replaced": events | {"engine": "replacing"},
+    }
+    files = {f"models/{name}.sql": model("ledger(ref('stage'))", settings) for name, settings in ledgers.items()}
+    files["models/stage.sql"] = f"{VIEW}select * from values {rows} as t (id, version, sign, block, position)"
+    files["models/by_id.sql"] = model("projection(ref('orders'))", {"group_by": ["id"], "measures": {"n": "count(*)"}})
+    files["models/tests.yml"] = (
+        "models: [" + ", ".join(f"{{name: {name}, data_tests: [collapsing.collapsed]}}" for name in [*ledgers, "by_id"]) + "]"
+    )
+    project = make_project("broken", files)
+    project.run("run")
+    return project
+
+
+def _findings(project, name: str) -> list[tuple]:
+    """Run the test collapsed of a ledger; gives the rows that it found."""
+    result = project.invoke("test", "--select", name)
+    (node,) = result.result.results
+    rows = project.rows(node.node.compiled_code)
+    assert str(node.status) == ("fail" if rows else "pass")
+    return sorted(((row[0], json.loads(row[1]), *row[2:]) for row in rows), key=str)
+
+
+def test_collapsed_finds_signed_rows_that_were_inserted_twice(broken) -> None:
+    assert _findings(broken, "twice") == [("surplus", {"id": 2}, 2, 0)]
+    assert _findings(broken, "twice_versioned") == [("surplus", {"id": 2}, 2, 0)]
+
+
+def test_collapsed_finds_rows_that_no_run_has_made(broken) -> None:
+    assert _findings(broken, "orders") == []
+    columns = "id, version, sign, position, ledger_sign, ledger_block, ledger_batch"
+    broken.sql(
+        f"insert into broken.orders ({columns}) values "
+        "(1, 2, 1, 3, 1, 'x', 9), (2, 1, 1, 1, -1, 'x', 9), (2, 1, 7, 7, -1, 'x', 9), (3, 0, -1, 1, 0, 'x', 9)"
+    )
+    assert _findings(broken, "orders") == [
+        ("cancel_without_state", {"id": 2}, 0, 1),
+        ("surplus", {"id": 1}, 2, 0),
+        ("surplus", {"id": 2}, 1, 2),
+        ("versions_not_rising", {"id": 1}, 1, 0),
+        ("versions_not_rising", {"id": 3}, 0, 0),
+    ]
+    broken.sql("alter table broken.orders drop partition (ledger_batch = 9)")
+    assert _findings(broken, "orders") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("replaced", "the engine replacing has no cancel rows"), ("by_id", "is for a ledger; this is a projection")],
+)
+def test_collapsed_refuses_what_it_cannot_check(broken, name: str, said: str) -> None:
+    assert said in broken.fails("test", "--select", name)
+
+
+def test_status_prints_what_a_ledger_holds(broken, capsys) -> None:
+    capsys.readouterr()
+    for name in ("twice", "orders", "by_id"):
+        broken.run("run-operation", "collapsing.status", "--args", f"{{model: {name}}}")
+    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    for line in (
+        *("twice", "engine collapsing, input: signed", "batches 1 to 1", "rows to collapse 3"),
+        'finding surplus 1 keys, for example {"id":2}',
+        *("orders", "engine versioned_collapsing, input: events", "live rows 3", "pairs to collapse 0", "tombstones 0"),
+        *("projection by_id has read up to batch 1 of 1", "findings none", "by_id", "groups 3"),
+        "ledger orders has read up to batch 1 of 1",
+    ):
+        assert line in lines
+    for name, said in (("nobody", "given: nobody"), ("stage", "needs a model with settings")):
+        broken.fails("run-operation", "collapsing.status", "--args", f"{{model: {name}}}")
+        assert said in capsys.readouterr().out
