@@ -60,16 +60,10 @@ taken as (
         {{ 'blocks.ledger_batch' if settings.block and held else 'cast(null as int) as ledger_batch' }},
         {{ collapsing._is_delete(settings) }} as ledger_delete,
         {{ 'staged.' ~ block if settings.block else 'cast(null as string)' }} as ledger_arrival,
-        case
-            {%- for reason, condition in collapsing._bad_row_reasons(settings, columns).items() %}
-            when {{ condition }} then '{{ reason }}'
-            {%- endfor %}
-            {%- if not held %}
-            when true then 'unread'
-            {%- elif settings.block %}
-            when blocks.ledger_batch is null then 'unread'
-            {%- endif %}
-        end as ledger_reason
+        coalesce(
+            {{ collapsing._bad_reason(settings, columns) }},
+            {{ "'unread'" if not held else "if(blocks.ledger_batch is null, 'unread', null)" if settings.block else 'null' }}
+        ) as ledger_reason
     from {{ collapsing._aliased(stage, 'staged') }}
     {%- if settings.block and held %}
     left join (

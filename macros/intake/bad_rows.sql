@@ -27,13 +27,36 @@
 {% endmacro %}
 
 
-{# Stops the run before anything is appended when unread rows are bad: names ledger, reason, count, keys and blocks. #}
+{# Gives SQL for the reason why a row is bad, one where there are several; NULL for a row that can be folded. #}
+{% macro _bad_reason(settings, columns) %}
+    {% set cases = [] %}
+    {% for reason, condition in collapsing._bad_row_reasons(settings, columns).items() %}
+        {% do cases.append('when ' ~ condition ~ " then '" ~ reason ~ "'") %}
+    {% endfor %}
+    {{ return('case ' ~ cases | join(' ') ~ ' end') }}
+{% endmacro %}
+
+
+{# Gives SQL that is true for a bad row. #}
+{% macro _is_bad(settings, columns) %}
+    {{ return(collapsing._bad_row_reasons(settings, columns).values() | join(' or ')) }}
+{% endmacro %}
+
+
+{#
+    Stops the run before anything is appended when unread rows are bad: names ledger, reason, count, keys and blocks. Rows that
+    are set aside do not stop it; but a row without a block token belongs to no batch, and would be set aside by each.
+#}
 {% macro _refuse_bad_rows(stage, settings, columns, found) %}
-    {% if found.bad %}
+    {% set stopping = {} %}
+    {% for reason, rows in found.bad.items() if settings.on_bad_rows == 'fail' or reason == 'null_block' %}
+        {% do stopping.update({reason: rows}) %}
+    {% endfor %}
+    {% if stopping %}
         {% set lines = [] %}
-        {% for reason, condition in collapsing._bad_row_reasons(settings, columns).items() if reason in found.bad %}
+        {% for reason, condition in collapsing._bad_row_reasons(settings, columns).items() if reason in stopping %}
             {% set samples = collapsing._sample_keys(stage, settings, columns, found, condition) %}
-            {% do lines.append(reason ~ ': ' ~ found.bad[reason] ~ ' rows, for example ' ~ samples | join('; ')) %}
+            {% do lines.append(reason ~ ': ' ~ stopping[reason] ~ ' rows, for example ' ~ samples | join('; ')) %}
         {% endfor %}
         {{ collapsing._refuse(
             model.name,

@@ -12,12 +12,12 @@
     {% set block = adapter.quote(settings.block) if settings.block else 'cast(null as string)' %}
     {% set sql %}
         select
-            grouping(block) = 1 as is_total,
-            block,
-            min(arrival) as arrival,
+            grouping(ledger_block) = 1 as is_total,
+            ledger_block,
+            min(ledger_arrival) as arrival,
             count(*) as staged
             {%- for reason in reasons %},
-            count_if({{ reason }}) as {{ reason }}
+            count_if(ledger_reason = '{{ reason }}') as {{ reason }}
             {%- endfor %}
             {%- for column in bounded %},
             cast({{ collapsing._bound_text('min(' ~ adapter.quote(column.name) ~ ')', column.dtype) }} as string) as least_{{ loop.index }},
@@ -25,11 +25,9 @@
             {%- endfor %}
         from (
             select
-                cast({{ block }} as string) as block,
-                {{ block }} as arrival
-                {%- for reason, condition in reasons.items() %},
-                {{ condition }} as {{ reason }}
-                {%- endfor %}
+                cast({{ block }} as string) as ledger_block,
+                {{ block }} as ledger_arrival,
+                {{ collapsing._bad_reason(settings, columns) }} as ledger_reason
                 {%- for column in bounded %},
                 {{ adapter.quote(column.name) }}
                 {%- endfor %}
@@ -38,7 +36,7 @@
             where not {{ collapsing._is_block_in(settings, columns, folded) }} or {{ block }} is null
             {%- endif %}
         )
-        group by grouping sets ((block), ())
+        group by grouping sets ((ledger_block), ())
         order by is_total, arrival
     {% endset %}
 

@@ -1,7 +1,7 @@
 {#
     Fixes what a run folds, before any row of it is read, and gives it as
         number   the batch number its rows will carry
-        unread   SQL over the stage's columns that is true for the rows taken; none takes the whole stage
+        unread   SQL over the stage's columns that is true for the rows to fold; none takes the whole stage
         bounds   SQL over the ledger's key columns, alias `stored`: outside of it no key of the batch can lie; or none
         rows     how many rows are taken
         blocks   their tokens, as text
@@ -20,15 +20,17 @@
     {% set found = collapsing._look_at_stage(stage, settings, columns, folded) %}
     {% do collapsing._refuse_bad_rows(stage, settings, columns, found) %}
 
+    {% set unread = collapsing._is_block_in(settings, columns, found.blocks) if settings.block else none %}
     {% set batch = {
         'number': last + 1,
-        'unread': collapsing._is_block_in(settings, columns, found.blocks) if settings.block else none,
+        'unread': unread if not found.bad else unread ~ ' and not (' ~ collapsing._is_bad(settings, columns) ~ ')',
         'bounds': collapsing._key_bounds(settings, columns, found),
         'rows': found.rows,
         'blocks': found.blocks
     } %}
     {% if settings.block and found.blocks and collapsing._may_write() %}
         {% do collapsing._note_blocks(ledger, batch.number, found) %}
+        {% do collapsing._set_aside(stage, ledger, settings, columns, batch.number, unread, found) %}
     {% endif %}
     {{ return(batch) }}
 {% endmacro %}

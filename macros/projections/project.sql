@@ -50,8 +50,13 @@ having count(*) > 0
 {# Stops when what a projection is asked to read is not a ledger, or keeps no cancel rows. #}
 {% macro _refuse_unprojectable(ledger) %}
     {% set node = collapsing._model_of(ledger) %}
-    {% if collapsing._kind_of(node, 'projection') != 'ledger' %}
-        {{ collapsing._refuse(model.name, "a projection reads a ledger; '" ~ node.name ~ "' is a projection") }}
+    {% set meta = node.config.meta.get('collapsing') if node is not none else none %}
+    {% if meta is not mapping or 'measures' in meta %}
+        {{ collapsing._refuse(
+            model.name,
+            "a projection reads a ledger, a model whose settings say how its rows collapse; '" ~ ledger.identifier ~ "' is "
+            ~ ('a projection' if meta is mapping else 'none')
+        ) }}
     {% endif %}
     {% if collapsing._ledger_settings(node.name, node.config.meta.collapsing).engine == 'replacing' %}
         {{ collapsing._refuse(

@@ -17,7 +17,7 @@
         'engine': collapsing._one_of(model_name, given, 'engine', engines),
         'input': collapsing._one_of(model_name, given, 'input', ['events', 'signed']),
         'deletes': collapsing._one_of(model_name, given, 'deletes', ['versioned', 'unversioned']),
-        'on_bad_rows': collapsing._one_of(model_name, given, 'on_bad_rows', ['fail']),
+        'on_bad_rows': collapsing._one_of(model_name, given, 'on_bad_rows', ['fail', 'reject']),
         'key': collapsing._columns_of(model_name, given, 'key'),
         'version': collapsing._columns_of(model_name, given, 'version'),
         'order_by': collapsing._columns_of(model_name, given, 'order_by'),
@@ -33,6 +33,11 @@
     {% endif %}
     {% if settings.deletes == 'unversioned' and not (settings.sign or settings.is_deleted) %}
         {{ collapsing._refuse(model_name, "setting 'deletes: unversioned' needs 'sign' or 'is_deleted' to tell a delete") }}
+    {% endif %}
+    {% if settings.on_bad_rows == 'reject' and not settings.block %}
+        {{ collapsing._refuse(
+            model_name, "setting 'on_bad_rows: reject' needs 'block': without it every run would set the same rows aside again"
+        ) }}
     {% endif %}
     {% do collapsing._check_combine(model_name, settings) %}
     {{ return(settings) }}

@@ -36,14 +36,14 @@ class DbtProject:
         self._directories = ["--project-dir", str(directory), "--profiles-dir", str(profiles)]
         self._runner = dbtRunner()
 
-    def invoke(self, *command: str, variables: dict | None = None) -> dbtRunnerResult:
-        """Run a dbt command and give dbt's result, failed or not."""
+    def invoke(self, *command: str, variables: dict | None = None, runner: dbtRunner | None = None) -> dbtRunnerResult:
+        """Run a dbt command and give dbt's result, failed or not; `runner` is one with callbacks of its own."""
         given = [*command, *self._directories]
         if command[0] not in ("deps", "clean"):
             given += ["--target-path", str(self.target)]
         if variables:
             given += ["--vars", json.dumps(variables)]
-        return self._runner.invoke(["--quiet", "--no-use-colors", *given])
+        return (runner or self._runner).invoke(["--quiet", "--no-use-colors", *given])
 
     def run(self, *command: str, variables: dict | None = None) -> dict[str, str]:
         """Run a dbt command that must succeed; gives {node name: status}. Raises DbtFailed."""

@@ -42,6 +42,12 @@ FILES = {
         f"select '{name}' as ledger, stream, id, version, place, amount, price from {{{{ collapsing.final(ref('{name}')) }}}}"
         for name in ["by_block", "by_two", "at_once", "without_token", "deletes_on_arrival", "merged"]
     ),
+    "models/decided.sql": "{{ config(materialized='table') }}\n"
+    + "\nunion all\n".join(
+        f"select '{name}' as ledger, decision, stream, id, version, is_deleted, ledger_batch "
+        f"from {{{{ collapsing.decisions(ref('{name}'), ref('events')) }}}}"
+        for name in ["by_block", "by_two", "at_once", "deletes_on_arrival"]
+    ),
     "models/places.sql": "\nunion all\n".join(
         f"select '{name}' as ledger, * from {{{{ collapsing.final(ref('places_{name}')) }}}}"
         for name in ["by_block", "by_two", "at_once"]
@@ -60,7 +66,7 @@ def folded(make_project, full: bool):
         ledgers += ["by_two"] if number % 2 or number == BLOCKS - 1 else []
         ledgers += ["at_once"] if number == BLOCKS - 1 else []
         project.run("run", "--select", "events", *ledgers, *[f"places_{name}" for name in ledgers])
-    project.run("run", "--select", "finals", "places")
+    project.run("run", "--select", "finals", "places", "decided")
     return project, streams
 
 
@@ -143,6 +149,25 @@ def test_every_cancel_row_copies_one_state_row(folded, ledger: str) -> None:
         f"select {columns} from {ledger} where ledger_sign = -1 except all select {columns} from {ledger} where ledger_sign = 1"
     )
     assert orphans == []
+
+
+@pytest.mark.parametrize("ledger", ["by_block", "by_two", "at_once", "deletes_on_arrival"])
+def test_decisions_add_up_to_the_rows_staged_and_agree_with_the_ledger(folded, ledger: str) -> None:
+    project, streams = folded
+    staged = sum(len(_events(stream)) for stream in streams)
+    counts = dict(project.rows(f"select decision, count(*) from decided where ledger = '{ledger}' group by decision"))
+    assert sum(counts.values()) == staged
+    # a single batch has no stored row that is newer
+    met = {"applied", "duplicate", "superseded", "orphan_delete"} | ({"stale"} if ledger != "at_once" else set())
+    assert set(counts) - {"tie"} == met
+    # a row that the ledger has appended for itself, not to take another back, is one that applied; and the other way round
+    of_rows = "stream, id, version, ledger_batch"
+    applied = f"select {of_rows}, is_deleted from decided where ledger = '{ledger}' and decision in ('applied', 'orphan_delete')"
+    if ledger == "deletes_on_arrival":
+        applied += " and not is_deleted"  # such a delete leaves no row of its own
+    appended = f"select {of_rows}, ledger_sign = 0 from {ledger} where ledger_sign <> -1"
+    assert project.rows(f"({applied}) except all ({appended})") == []
+    assert project.rows(f"({appended}) except all ({applied})") == []
 
 
 def test_a_block_is_folded_once(folded) -> None:

@@ -202,6 +202,55 @@ def test_a_changed_stage_is_refused(shop) -> None:
     )
     said = shop.fails("run", "--select", "stg_orders", "orders")
     assert "'price' is gone from the stage" in said and "'amount' was bigint and is string" in said
+    shop.write("models/stg_orders.sql", FILES["models/stg_orders.sql"])
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"key": ["id", "shop"]}, '\'key\' was ["id"] and is ["id", "shop"]'),
+        ({"version": "amount"}, "'version' was"),
+        ({"deletes": "unversioned"}, "'deletes' was"),
+        ({"engine": "collapsing", "order_by": "version"}, "'engine' was"),
+    ],
+)
+def test_other_rules_than_those_that_the_rows_were_folded_by_are_refused(shop, changed: dict, said: str) -> None:
+    settings = LEDGER | changed
+    if "engine" in changed:
+        del settings["version"]
+    before = shop.rows("select count(*) from orders")
+    shop.write("models/orders.sql", model("ledger(ref('stg_orders'))", settings))
+    assert said in " ".join(shop.fails("run", "--select", "orders").split())
+    shop.write("models/orders.sql", FILES["models/orders.sql"])
+    shop.run("run", *CHAIN)
+    assert shop.rows("select count(*) from orders") == before
+
+
+def test_a_new_column_is_added_where_on_schema_change_allows_it(make_project) -> None:
+    settings = "on_schema_change='append_new_columns', meta={'collapsing': " + repr(LEDGER | {"on_bad_rows": "reject"}) + "}"
+    project = make_project(
+        "growing",
+        {
+            "models/stage.sql": "select 1 as id, 1 as version, false as is_deleted, 'b1' as block union all "
+            "select null, 1, false, 'b1'",
+            "models/kept.sql": f"{{{{ config({settings}) }}}}\n{{{{ collapsing.ledger(ref('stage')) }}}}",
+            "models/live.sql": "{{ config(materialized='view') }}\nselect * from {{ collapsing.final(ref('kept')) }}",
+        },
+    )
+    project.run("run")
+    project.write(
+        "models/stage.sql",
+        "select * from values (1, 2, 'red', false, 'b2'), (2, 1, 'blue', false, 'b2'), (null, 1, 'grey', false, 'b2') "
+        "as t (id, version, colour, is_deleted, block)",
+    )
+    project.run("run")
+    assert project.rows("select id, version, colour from live order by id") == [(1, 2, "red"), (2, 1, "blue")]
+    assert project.rows("select version, colour, ledger_sign from kept where id = 1 order by ledger_batch, ledger_sign") == [
+        (1, None, 1),
+        (1, None, -1),
+        (2, "red", 1),
+    ]
+    assert project.rows("select colour, ledger_batch from kept__rejects order by ledger_batch") == [(None, 1), ("grey", 2)]
 
 
 BAD_ROWS = {
@@ -241,6 +290,57 @@ def test_bad_rows_stop_the_run_before_anything_is_appended(bad_rows, reason: str
     assert f"{reason}__blocks" not in [row[1] for row in project.rows("show tables in bad_rows")]
 
 
+@pytest.fixture(scope="module")
+def rejecting(make_project):
+    """A ledger that sets bad rows aside, over a table of staged rows with one bad block; gives the project."""
+    project = make_project(
+        "rejecting",
+        {
+            "models/stage.sql": "{{ config(materialized='view') }}\nselect * from rejecting.arrived",
+            "models/kept.sql": model("ledger(ref('stage'))", LEDGER | {"on_bad_rows": "reject"}),
+            "models/live.sql": "{{ config(materialized='view') }}\nselect * from {{ collapsing.final(ref('kept')) }}",
+            "models/decided.sql": "select decision, block from {{ collapsing.decisions(ref('kept'), ref('stage')) }}",
+        },
+    )
+    project.sql("create schema if not exists rejecting")
+    project.sql("create table rejecting.arrived (id bigint, version int, is_deleted boolean, amount bigint, block string)")
+    project.sql(
+        "insert into rejecting.arrived values (1, 1, false, 10, 'b1'), (null, 1, false, 11, 'b1'), (null, null, null, 12, 'b1')"
+    )
+    project.run("run")
+    return project
+
+
+REJECTS = "select amount, ledger_reason, ledger_block, ledger_batch from kept__rejects order by amount"
+
+
+def test_bad_rows_can_be_set_aside(rejecting) -> None:
+    assert rejecting.rows("select * from live") == [(1, 1, 10)]
+    aside = [(11, "null_key", "b1", 1), (12, "null_key", "b1", 1)]
+    assert rejecting.rows(REJECTS) == aside
+    decided = "select decision, count(*) from decided where block = 'b1' group by decision order by decision"
+    assert rejecting.rows(decided) == [("applied", 1), ("null_key", 2)]
+    # what a killed run has set aside under the next number is dropped by a run that finds nothing bad
+    torn = "null, 1, false, 9L, 'b9', 'null_key', 'b9'"
+    rejecting.sql(f"insert overwrite rejecting.kept__rejects partition (ledger_batch = 2) values ({torn})")
+    rejecting.sql("insert into rejecting.arrived values (2, 1, false, 20, 'b2')")
+    rejecting.run("run")
+    assert rejecting.rows(REJECTS) == aside
+    # and overwritten by one that does; staged again under a token of its own, a mended row is folded
+    rejecting.sql("insert into rejecting.arrived values (null, 1, false, 30, 'b3'), (3, 1, false, 11, 'b3')")
+    result = rejecting.invoke("run")
+    assert result.success
+    assert rejecting.rows(REJECTS) == [*aside, (30, "null_key", "b3", 3)]
+    assert rejecting.rows("select id, amount from live order by id") == [(1, 10), (2, 20), (3, 11)]
+
+
+def test_a_row_without_a_token_cannot_be_set_aside(rejecting) -> None:
+    rejecting.sql("insert into rejecting.arrived values (7, 1, false, 70, null), (null, 1, false, 71, 'b4')")
+    said = rejecting.fails("run", "--select", "kept")
+    assert "null_block: 1 rows" in said and "null_key" not in said
+    assert rejecting.rows("select count(*) from kept__rejects where ledger_batch = 4") == [(0,)]
+
+
 WRONG_SETTINGS = {
     "no_settings": ("ledger(ref('stage'))", {}, "a ledger needs settings"),
     "unknown": ("ledger(ref('stage'))", LEDGER | {"keys": "id"}, "unknown setting 'keys'; allowed: engine, key, version"),
@@ -272,6 +372,39 @@ WRONG_SETTINGS = {
         {"key": "id", "engine": "deduplicating", "version": "version"},
         "says nothing to the engine",
     ),
+    "unordered": ("ledger(ref('stage'))", {"key": "id", "engine": "collapsing"}, "setting 'order_by' must be a column"),
+    "unordered_winner": ("ledger(ref('stage'))", {"key": "id", "engine": "replacing"}, "setting 'order_by' must be a column"),
+    "versioned_arrival": (
+        "ledger(ref('stage'))",
+        {"key": "id", "engine": "collapsing", "order_by": "version", "version": "version"},
+        "setting 'version' says nothing to the engine collapsing",
+    ),
+    "unsigned": (
+        "ledger(ref('stage'))",
+        {"key": "id", "version": "version", "input": "signed"},
+        "setting 'sign' must be a column (the engine versioned_collapsing with input: signed needs it",
+    ),
+    "signed_deletes": (
+        "ledger(ref('stage'))",
+        {"key": "id", "version": "version", "input": "signed", "sign": "sign", "deletes": "unversioned"},
+        "setting 'deletes' says nothing to the engine versioned_collapsing with input: signed",
+    ),
+    "signed_replacing": (
+        "ledger(ref('stage'))",
+        {"key": "id", "engine": "replacing", "version": "version", "input": "signed", "sign": "sign"},
+        "replacing has no cancel rows",
+    ),
+    "rejecting_whole": (
+        "ledger(ref('stage'))",
+        {"key": "id", "version": "version", "on_bad_rows": "reject"},
+        "setting 'on_bad_rows: reject' needs 'block'",
+    ),
+    "partitioned": ("ledger(ref('stage'))", LEDGER | {"partition_by": "day"}, "setting 'partition_by' says nothing"),
+    "combined_again": (
+        "ledger(ref('stage'))",
+        {"key": "id", "engine": "collapsing", "order_by": "version", "combine": {"day": "old.day"}},
+        "setting 'combine' of the engine collapsing needs 'block'",
+    ),
     "our_column": ("ledger(ref('our_names'))", LEDGER, "'ledger_sign' begins with ledger_"),
     "no_stage": ("ledger(ref('floating'))", LEDGER, "must be a table or a view that exists"),
     "no_measures": ("projection(ref('good'))", {"group_by": ["shop"]}, "needs 'group_by' and 'measures'"),
@@ -287,6 +420,17 @@ WRONG_SETTINGS = {
         "names both a group and a measure",
     ),
     "our_name": ("projection(ref('good'))", {"group_by": [], "measures": {"ledger_x": "sum(id)"}}, "begins with ledger_"),
+    "of_winners": (
+        "projection(ref('winners'))",
+        {"group_by": [], "measures": {"n": "count(*)"}},
+        "the ledger 'winners' has the engine replacing: it has no cancel rows",
+    ),
+    "of_sums": (
+        "projection(ref('sums'))",
+        {"group_by": [], "measures": {"n": "count(*)"}},
+        "'sums' is a projection",
+    ),
+    "of_stage": ("projection(ref('stage'))", {"group_by": [], "measures": {"n": "count(*)"}}, "'stage' is none"),
     "no_number": ("projection(ref('good'))", {"group_by": [], "measures": {"x": "sum(day)"}}, "adds values of type date"),
 }
 
@@ -297,6 +441,10 @@ def wrong_settings(make_project):
     stage = "1 as id, 1 as version, false as is_deleted, 1 as sign, date'2013-01-01' as day, 'b' as block"
     files = {
         "models/stage.sql": f"{{{{ config(materialized='view') }}}}\nselect {stage}",
+        "models/winners.sql": model("ledger(ref('stage'))", {"key": "id", "engine": "replacing", "version": "version"}),
+        "models/sums.sql": model("projection(ref('good'))", {"group_by": [], "measures": {"n": "count(*)"}}),
+        "models/no_partitions.sql": "select * from {{ collapsing.final(ref('winners'), across_partitions=false) }}",
+        "models/decided_sums.sql": "select * from {{ collapsing.decisions(ref('sums'), ref('stage')) }}",
         "models/our_names.sql": f"{{{{ config(materialized='view') }}}}\nselect {stage}, 1 as ledger_sign",
         "models/floating.sql": f"{{{{ config(materialized='ephemeral') }}}}\nselect {stage}",
         "models/good.sql": model("ledger(ref('stage'))", LEDGER),
@@ -320,6 +468,8 @@ def test_final_and_changes_refuse_what_they_cannot_read(wrong_settings) -> None:
     assert "model 'stage': final needs a model with settings" in wrong_settings["no_final"]
     assert "as_of must be a batch number; given: monday" in wrong_settings["wrong_as_of"]
     assert "changes needs 'after'" in wrong_settings["wrong_after"]
+    assert "this is a ledger without the setting 'partition_by'" in wrong_settings["no_partitions"]
+    assert "decisions needs a ledger and its stage; this is a projection" in wrong_settings["decided_sums"]
 
 
 def test_every_type_can_be_a_key_and_any_text_a_token(make_project, spark) -> None:

@@ -1,0 +1,50 @@
+{#
+    Gives {setting: value} of the rules that a ledger's rows were folded by. Rows of two sets of rules do not go together, so
+    the rules stand in the table's property `collapsing.rules`, and a run by other ones is refused.
+#}
+{% macro _rules_of(settings) %}
+    {{ return({
+        'engine': settings.engine,
+        'input': settings.input,
+        'deletes': settings.deletes,
+        'key': settings.key,
+        'version': settings.version
+    }) }}
+{% endmacro %}
+
+
+{# Gives the rules that stand on a ledger, or none: a first run that was killed before it wrote them left none. #}
+{% macro _rules_on(ledger) %}
+    {% for row in collapsing._rows_of('show tblproperties ' ~ ledger) if row[0] == 'collapsing.rules' %}
+        {{ return(fromjson(row[1])) }}
+    {% endfor %}
+    {{ return(none) }}
+{% endmacro %}
+
+
+{# Stops when a ledger would go on by other rules than its rows were folded by. #}
+{% macro _refuse_changed_rules(ledger, settings) %}
+    {% set stood = collapsing._rules_on(ledger) or {} %}
+    {% set changes = [] %}
+    {% for setting, value in collapsing._rules_of(settings).items() if setting in stood and stood[setting] != value %}
+        {% do changes.append("'" ~ setting ~ "' was " ~ tojson(stood[setting]) ~ ' and is ' ~ tojson(value)) %}
+    {% endfor %}
+    {% if changes %}
+        {{ collapsing._refuse(
+            model.name, 'its rows were folded by other settings: ' ~ changes | join('; ')
+            ~ '. Give the old settings back, or rebuild the ledger with --full-refresh if the stage still holds every block'
+        ) }}
+    {% endif %}
+{% endmacro %}
+
+
+{# Runs after a ledger's insert: marks a new table with the rules that it was folded by. #}
+{% macro _sign_ledger(ledger) %}
+    {% if execute %}
+        {% set rules = collapsing._rules_of(collapsing._ledger_settings(model.name, model.config.meta.get('collapsing'))) %}
+        {% if collapsing._rules_on(ledger) != rules %}
+            alter table {{ ledger }}
+            set tblproperties ('collapsing.rules' = {{ collapsing._text_literal(tojson(rules)) }})
+        {% endif %}
+    {% endif %}
+{% endmacro %}

@@ -1,0 +1,86 @@
+"""The lives of some keys, which runs that die must not lose: ledgers of every engine and input, and what they must show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from test_package import model
+
+SCHEMA = "position int, id int, version int, is_deleted boolean, amount int, sign int, block string"
+EVENTS = {"key": "id", "block": "block", "order_by": "position"}
+DELETES = EVENTS | {"is_deleted": "is_deleted"}
+LEDGERS = {
+    "versioned": DELETES | {"version": "version"},
+    "collapsed": DELETES | {"engine": "collapsing"},
+    "replaced": DELETES | {"engine": "replacing", "version": "version"},
+    "first": EVENTS | {"engine": "deduplicating"},
+    "signed": EVENTS | {"engine": "collapsing", "input": "signed", "sign": "sign"},
+    "versioned_signed": EVENTS | {"input": "signed", "sign": "sign", "version": "version"},
+}
+SUMMED = ("versioned", "collapsed", "signed", "versioned_signed")
+VIEW = "{{ config(materialized='view') }}\n"
+
+
+def project_files(arrived: str) -> dict[str, str]:
+    """Give a project with the ledgers, their projections and two views of all finals, over SQL that gives what arrived."""
+    files = {
+        "models/stage_events.sql": VIEW + f"select * except (sign) from ({arrived}) where is_deleted is not null",
+        "models/stage_states.sql": VIEW + f"select * except (sign) from ({arrived}) where not is_deleted",
+        "models/stage_signed.sql": VIEW + f"select * except (is_deleted) from ({arrived}) where sign is not null",
+    }
+    finals = []
+    for name, settings in LEDGERS.items():
+        stage = "signed" if "input" in settings else "states" if name == "first" else "events"
+        files[f"models/{name}.sql"] = model(f"ledger(ref('stage_{stage}'))", settings)
+        finals.append(f"select '{name}' as ledger, id, version, amount from {{{{ collapsing.final(ref('{name}')) }}}}")
+    sums = []
+    for name in SUMMED:
+        files[f"models/sums_of_{name}.sql"] = model(
+            f"projection(ref('{name}'))", {"group_by": {"odd": "id % 2"}, "measures": {"n": "count(*)", "amount": "sum(amount)"}}
+        )
+        sums.append(f"select '{name}' as ledger, odd, n, amount from {{{{ collapsing.final(ref('sums_of_{name}')) }}}}")
+    files["models/finals.sql"] = VIEW + "\nunion all\n".join(finals)
+    files["models/sums.sql"] = VIEW + "\nunion all\n".join(sums)
+    return files
+
+
+class Life:
+    """The life of some keys, block by block: the rows staged, and what each engine must show of them."""
+
+    def __init__(self) -> None:
+        self.blocks = 0
+        self.live: dict[int, tuple[int, int]] = {}
+        self.first: dict[int, tuple[int, int]] = {}
+
+    def next_block(self) -> list[tuple]:
+        """Give the rows of the next block: key 1 changes each time, the others come, change and go in turns."""
+        self.blocks += 1
+        rows: list[tuple] = []
+        for id_ in (1, 2 + self.blocks % 3, 5 + self.blocks % 2):
+            version, old = self.blocks, self.live.pop(id_, None)
+            if old is not None:
+                rows.append((id_, old[0], None, old[1], -1))
+            if id_ > 1 and old is not None and self.blocks % 4 == 0:
+                rows.append((id_, version, True, old[1], None))
+                continue
+            self.live[id_] = (version, 100 * self.blocks + id_)
+            self.first.setdefault(id_, self.live[id_])
+            rows.append((id_, version, False, self.live[id_][1], 1))
+        return [(position, *row, f"b{self.blocks:04}") for position, row in enumerate(rows)]
+
+    def expected(self, ledger: str) -> dict[int, tuple[int, int]]:
+        """Give {id: (version, amount)} of the live rows."""
+        return self.first if ledger == "first" else self.live
+
+    def check(self, rows: Callable[[str], list]) -> None:
+        """Compare every final and every projection, which `rows` reads by SQL, with what they must be."""
+        finals: dict[str, dict] = {name: {} for name in LEDGERS}
+        for ledger, id_, version, amount in rows("select * from finals"):
+            assert id_ not in finals[ledger], f"{ledger} shows {id_} twice"
+            finals[ledger][id_] = (version, amount)
+        assert finals == {name: self.expected(name) for name in LEDGERS}
+        groups = []
+        for odd in (0, 1):
+            amounts = [amount for id_, (_, amount) in self.live.items() if id_ % 2 == odd]
+            groups += [(name, odd, len(amounts), sum(amounts)) for name in SUMMED if amounts]
+        assert sorted(map(tuple, rows("select * from sums"))) == sorted(groups)

@@ -1,0 +1,137 @@
+"""Promise 3: whatever a run was doing when it died, the next run ends in the state that an uninterrupted one gives."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+
+import pytest
+from dbt.cli.main import dbtRunner
+from lives import LEDGERS, SCHEMA, SUMMED, Life, project_files
+
+
+def always(begins: str, place: int = 1):
+    """Give a case of every run."""
+    return pytest.param(begins, place, id=" ".join(begins.split()[:3]))
+
+
+def in_full(begins: str, place: int = 1):
+    """Give a case of the full run."""
+    return pytest.param(begins, place, id=" ".join(begins.split()[:3]), marks=pytest.mark.full)
+
+
+# Where a run dies: before the statement that begins so (`{}` is the model), or before the second of them.
+LEDGER_STEPS = [
+    in_full("describe extended"),
+    in_full("select grouping("),
+    in_full("create table if not exists crash.{}__blocks"),
+    in_full("insert overwrite table crash.{}__blocks"),
+    in_full("create or replace temporary view"),
+    always("insert overwrite table crash.{} "),
+    always("show partitions crash.{}__blocks", 2),
+    in_full("show tblproperties", 2),
+]
+PROJECTION_STEPS = [
+    in_full("create or replace temporary view"),
+    always("insert overwrite table crash.{} "),
+    in_full("show tblproperties", 2),
+]
+
+
+class Died(Exception):
+    """The run is dead: no statement of it reaches Spark any more."""
+
+
+class Failpoint:
+    """Ends a run of dbt before a statement of a model, as a kill would: nothing that comes after it is executed.
+
+    Parameters
+    ----------
+    models : tuple of str
+        The models that die; the others go on.
+    begins : str
+        How the statement begins; `{}` stands for the model's name.
+    place : int
+        Which of the statements that begin so, 1 for the first.
+    """
+
+    def __init__(self, models: tuple[str, ...], begins: str, place: int) -> None:
+        self._models, self._begins, self._place = models, begins, place
+        self._seen: Counter[str] = Counter()
+        self._lock = threading.Lock()
+        self.died: set[str] = set()
+
+    def __call__(self, event) -> None:
+        """Take an event of dbt's; raises Died in the thread that is about to execute the statement."""
+        if event.info.name != "SQLQuery":
+            return
+        name = event.data.conn_name.split(".")[-1]
+        if name not in self._models:
+            return
+        statement = " ".join(event.data.sql.split("*/", 1)[-1].split())
+        with self._lock:
+            if statement.startswith(self._begins.format(name)):
+                self._seen[name] += 1
+            if name in self.died or self._seen[name] >= self._place:
+                self.died.add(name)
+                raise Died(f"{name}: {statement[:60]}")
+
+
+@pytest.fixture(scope="module")
+def crash(make_project):
+    """A project with a ledger of every engine and input, projections, one block folded; gives (project, life)."""
+    project = make_project("crash", project_files("select * from crash.arrived"))
+    project.sql("create schema if not exists crash")
+    project.sql(f"create table crash.arrived ({SCHEMA}) using parquet")
+    life = Life()
+    _land(project, life)
+    project.run("run")
+    return project, life
+
+
+def _land(project, life: Life) -> None:
+    """Stage the next block."""
+    rows = ", ".join(
+        "(" + ", ".join("null" if value is None else repr(value) for value in row) + ")" for row in life.next_block()
+    )
+    project.sql(f"insert into crash.arrived values {rows}")
+
+
+def _die_and_recover(crash, models: tuple[str, ...], begins: str, place: int) -> set[str]:
+    """Land a block, let a run die, run again and compare; gives the models that died."""
+    project, life = crash
+    _land(project, life)
+    failpoint = Failpoint(models, begins, place)
+    project.invoke("run", "--exclude", "finals", "sums", runner=dbtRunner(callbacks=[failpoint]))
+    project.run("run", "--exclude", "finals", "sums")
+    life.check(project.rows)
+    return failpoint.died
+
+
+@pytest.mark.parametrize(("begins", "place"), LEDGER_STEPS)
+def test_a_ledger_that_dies_before_a_statement(crash, begins: str, place: int) -> None:
+    assert _die_and_recover(crash, tuple(LEDGERS), begins, place) == set(LEDGERS)
+
+
+@pytest.mark.parametrize(("begins", "place"), PROJECTION_STEPS)
+def test_a_projection_that_dies_before_a_statement(crash, begins: str, place: int) -> None:
+    names = tuple(f"sums_of_{name}" for name in SUMMED)
+    assert _die_and_recover(crash, names, begins, place) == set(names)
+
+
+def test_two_runs_that_die_one_after_the_other(crash) -> None:
+    project, life = crash
+    for begins in ("insert overwrite table crash.{} ", "create or replace temporary view"):
+        _land(project, life)
+        project.invoke("run", "--exclude", "finals", "sums", runner=dbtRunner(callbacks=[Failpoint(tuple(LEDGERS), begins, 1)]))
+    project.run("run", "--exclude", "finals", "sums")
+    life.check(project.rows)
+
+
+def test_a_full_refresh_that_dies_is_finished_by_the_next_run(crash) -> None:
+    project, life = crash
+    failpoint = Failpoint(tuple(LEDGERS), "create table crash.{}", 1)
+    project.invoke("run", "--full-refresh", "--exclude", "finals", "sums", runner=dbtRunner(callbacks=[failpoint]))
+    assert failpoint.died == set(LEDGERS)
+    project.run("run", "--exclude", "finals", "sums")
+    life.check(project.rows)
