@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import threading
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from dbt.cli.main import dbtRunner
@@ -133,5 +135,17 @@ def test_a_full_refresh_that_dies_is_finished_by_the_next_run(crash) -> None:
     failpoint = Failpoint(tuple(LEDGERS), "create table crash.{}", 1)
     project.invoke("run", "--full-refresh", "--exclude", "finals", "sums", runner=dbtRunner(callbacks=[failpoint]))
     assert failpoint.died == set(LEDGERS)
+    project.run("run", "--exclude", "finals", "sums")
+    life.check(project.rows)
+
+
+def test_a_table_that_was_being_created_leaves_a_folder_that_is_named(crash, spark) -> None:
+    project, life = crash
+    folder = Path(spark.sql("describe schema crash").where("info_name = 'Location'").first()[1].removeprefix("file:")) / "first"
+    project.sql("drop table crash.first")
+    (folder / "_temporary" / "0").mkdir(parents=True)
+    said = project.fails("run", "--select", "first")
+    assert "LOCATION_ALREADY_EXISTS" in said and str(folder) in said
+    shutil.rmtree(folder)
     project.run("run", "--exclude", "finals", "sums")
     life.check(project.rows)
