@@ -10,6 +10,7 @@
     {% if across_partitions is not boolean %}
         {{ collapsing._refuse(name, "final's across_partitions must be true or false; given: " ~ across_partitions) }}
     {% endif %}
+    {% do collapsing._refuse_forgotten_batch(name, relation, as_of) if as_of and node is not none %}
     {% if collapsing._kind_of(node, 'final') == 'projection' %}
         {% do collapsing._refuse_partitions(name, 'a projection') if not across_partitions %}
         {{ return(collapsing._final_of_projection(
@@ -20,6 +21,18 @@
     {% do collapsing._refuse_partitions(name, "a ledger without the setting 'partition_by'")
         if not across_partitions and not settings.partition_by %}
     {{ return(collapsing._final_of_ledger(relation, settings, as_of, across_partitions)) }}
+{% endmacro %}
+
+
+{# Stops because the state after a batch is asked for that is older than all that a ledger or projection holds. #}
+{% macro _refuse_forgotten_batch(name, relation, as_of) %}
+    {% set held = collapsing._batches_of(collapsing._named(relation)) %}
+    {% if held and as_of < held.first %}
+        {{ collapsing._refuse(
+            name, 'final has no state as_of=' ~ as_of ~ ': ' ~ relation.identifier ~ ' was built later, and holds the batches '
+            ~ held.first ~ ' to ' ~ held.last
+        ) }}
+    {% endif %}
 {% endmacro %}
 
 

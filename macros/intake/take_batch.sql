@@ -29,6 +29,7 @@
         'blocks': found.blocks
     } %}
     {% if settings.block and found.blocks and collapsing._may_write() %}
+        {% do collapsing._log('batch ' ~ batch.number ~ ': ' ~ found.blocks | length ~ ' blocks, ' ~ found.rows ~ ' rows') %}
         {% do collapsing._note_blocks(ledger, batch.number, found) %}
         {% do collapsing._set_aside(stage, ledger, settings, columns, batch.number, unread, found) %}
     {% endif %}

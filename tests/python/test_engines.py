@@ -8,6 +8,16 @@ import pytest
 from test_package import model
 
 TEXTS = ["", " ", "a", "A", "a ", "é", "e\u0301", "it's", "\U0001f600"]
+# each differs from the first in one column alone, by the least there is: composite keys of five types
+KEYS = [
+    ("'k'", "date'2013-11-03'", "timestamp'2013-11-03 01:30:00'", "1BD", "X'00'"),
+    ("'K'", "date'2013-11-03'", "timestamp'2013-11-03 01:30:00'", "1BD", "X'00'"),
+    ("'k'", "date'2013-11-04'", "timestamp'2013-11-03 01:30:00'", "1BD", "X'00'"),
+    ("'k'", "date'2013-11-03'", "timestamp'2013-11-03 01:30:00.000001'", "1BD", "X'00'"),
+    ("'k'", "date'2013-11-03'", "timestamp'2013-11-03 01:30:00'", "1.000000000000000001BD", "X'00'"),
+    ("'k'", "date'2013-11-03'", "timestamp'2013-11-03 01:30:00'", "1BD", "X'0000'"),
+]
+KEY = ["text", "day", "moment", "price", "raw"]
 EVENTS = {"is_deleted": "is_deleted", "order_by": "position"}
 SIGNED = {"input": "signed", "sign": "sign", "order_by": "position"}
 ENGINES = {
@@ -55,12 +65,17 @@ def engines(make_project):
     """Fold ARRIVALS block by block through every engine, with and without a block token; the project with what they hold."""
     staged = f"select * from values {_rows(ARRIVALS)} as t (position, block, id, version, is_deleted, payload, sign)"
     until = "where block <= '{{ var('upto') }}'"
-    texts = ", ".join("(" + json.dumps(text) + ")" for text in TEXTS)
+    keys = [(json.dumps(text), *KEYS[0][1:]) for text in TEXTS] + KEYS
+    values = ", ".join(f"({', '.join(key)})" for key in keys)
+    typed = "text, day, moment, cast(price as decimal(38, 18)) as price, raw"
+    rest = "1 as version, false as is_deleted, 1 as sign, 1 as position, 'p' as payload"
+    once = f"select {typed}, {rest} from values {values} as t ({', '.join(KEY)})"
     files = {
         "models/stage_signed.sql": f"{VIEW}select * except (is_deleted) from ({staged}) {until}",
         "models/stage_events.sql": f"{VIEW}select * except (sign) from ({staged}) {until} and (sign = 1 or is_deleted)",
-        "models/stage_texts.sql": f"{VIEW}select text, 1 as version, false as is_deleted, 1 as sign, 1 as position, "
-        f"'b1' as block, 'p' as payload from values {texts} as t (text)",
+        # events come twice, signed rows once: there twice would be two
+        "models/keys_signed.sql": f"{VIEW}select *, 'b1' as block from ({once})",
+        "models/keys_events.sql": f"{VIEW}select * from ({once}) lateral view explode(array('b1', 'b2')) as block {until}",
     }
     finals, keyed = [], []
     for name, settings in ENGINES.items():
@@ -71,9 +86,10 @@ def engines(make_project):
         if "combine" not in settings:
             # nothing but order_by says here which block came first
             files[f"models/{name}_whole.sql"] = model(body, settings | {"key": "id", "order_by": ["block", "position"]})
-            files[f"models/{name}_texts.sql"] = model("ledger(ref('stage_texts'))", settings | {"key": "text", "block": "block"})
+            body = f"ledger(ref('keys_{'signed' if 'input' in settings else 'events'}'))"
+            files[f"models/{name}_keys.sql"] = model(body, settings | {"key": KEY, "block": "block"})
             ledgers.append(f"{name}_whole")
-            keyed.append(f"select '{name}' as ledger, text from {{{{ collapsing.final(ref('{name}_texts')) }}}}")
+            keyed.append(f"select '{name}' as ledger, {', '.join(KEY)} from {{{{ collapsing.final(ref('{name}_keys')) }}}}")
         finals += [
             f"select '{ledger}' as ledger, id, payload from {{{{ collapsing.final(ref('{ledger}')) }}}}" for ledger in ledgers
         ]
@@ -102,8 +118,10 @@ def test_a_stage_without_tokens_is_read_whole_and_ends_in_the_same_rows(engines,
 
 
 @pytest.mark.parametrize("name", [name for name, settings in ENGINES.items() if "combine" not in settings])
-def test_texts_that_look_alike_are_different_keys(engines, name: str) -> None:
-    assert sorted(row[0] for row in engines.rows(f"select text from keyed where ledger = '{name}'")) == sorted(TEXTS)
+def test_keys_of_every_type_that_look_alike_are_different_keys(engines, name: str) -> None:
+    rows = engines.rows(f"select text, day, moment, price, raw from keyed where ledger = '{name}'")
+    assert len(rows) == len(set(map(repr, rows))) == len(TEXTS) + len(KEYS)
+    assert {row[0] for row in rows} == {*TEXTS, "k", "K"}
 
 
 IMAGE = "struct<id: bigint, name: string, amount: int, changed_at: int>"
@@ -163,16 +181,20 @@ def test_a_change_feed_needs_no_lookup(feed, ledger: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "key"),
-    [("(8, 'u', null, (3, 'cid', 2, 2))", 3), ("(8, 't', null, null)", None), ("(8, 'd', null, null)", None)],
+    ("change", "reason", "key"),
+    [
+        ("(8, 'u', null, (3, 'cid', 2, 2))", "bad_sign", 3),
+        ("(8, 't', null, null)", "null_key", None),
+        ("(8, 'd', null, null)", "null_key", None),
+    ],
 )
-def test_a_change_without_its_image_stops_the_ledger(feed, change: str, key: int | None) -> None:
+def test_a_change_without_its_image_stops_the_ledger(feed, change: str, reason: str, key: int | None) -> None:
     feed.sql("create table feed.saved using parquet as select * from feed.arrived")
     _change(feed, "b3", change)
     said = feed.fails("run", "--select", "accounts")
     feed.sql("insert overwrite feed.arrived select * from feed.saved")
     feed.sql("drop table feed.saved")
-    assert "bad_sign: 1 rows" in said and f'{{"id":{json.dumps(key)}}} in block b3' in said
+    assert f"{reason}: 1 rows" in said and f'{{"id":{json.dumps(key)}}} in block b3' in said
     assert feed.rows("select max(ledger_batch) from accounts") == [(2,)]
 
 

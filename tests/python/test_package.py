@@ -91,8 +91,10 @@ def test_cancel_row_copies_the_stored_row_and_a_delete_leaves_a_tombstone(shop) 
 
 def test_state_after_an_earlier_batch(shop) -> None:
     shop.write("models/as_of_one.sql", "select * from {{ collapsing.final(ref('orders'), as_of=1) }}")
+    shop.write("models/as_of_none.sql", "select * from {{ collapsing.final(ref('orders'), as_of=0) }}")
     shop.write("models/after_one.sql", "select * from {{ collapsing.changes(ref('orders'), after=1) }}")
-    shop.run("run", "--select", "as_of_one", "after_one")
+    shop.run("run", "--select", "as_of_one", "as_of_none", "after_one")
+    assert shop.rows("select * from as_of_none") == []
     assert shop.rows("select id, amount from as_of_one order by id") == [(1, 10), (2, None), (3, 5)]
     assert shop.rows("select distinct ledger_batch from after_one") == [(2,)]
 
@@ -177,6 +179,12 @@ def test_a_rebuilt_ledger_makes_its_projections_build_themselves_again(shop) -> 
     shop.run("run", "--select", "orders_by_shop")
     assert batches(shop, "orders_by_shop") == ["ledger_batch=7"]
     assert sorted(shop.rows("select * from shops"), key=str) == expected
+
+
+def test_a_state_older_than_the_rebuilt_ledger_is_refused(shop) -> None:
+    said = shop.fails("run", "--select", "as_of_one")
+    assert "final has no state as_of=1: orders was built later, and holds the batches 7 to 7" in " ".join(said.split())
+    (shop.directory / "models" / "as_of_one.sql").unlink()
 
 
 def test_integers_at_the_edge_sum_exactly_and_overflow_is_an_error(shop) -> None:
