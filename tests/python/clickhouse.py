@@ -10,42 +10,8 @@ from dataclasses import dataclass
 from chdb.session import Session
 from clickhouse_streams import Stream
 from dbt_project import DbtProject
+from printed_sql import EXAMPLE3
 from pyspark.sql import SparkSession
-
-# The article's Example3 as it prints it: the table, the Null table and the materialized view between them.
-EXAMPLE3 = """
-create table Example3
-(
-    id              Int32,
-    metric1         UInt32,
-    metric2         UInt32,
-    _version        UInt64,
-    sign            Int8 default 1
-) engine = VersionedCollapsingMergeTree(sign, _version)
-ORDER BY id
-;
-create table Stage engine=Null as Example3 ;
-
-create materialized view Example3Transform to Example3 as
-with __new as ( SELECT * FROM Stage order by sign desc, _version desc limit 1 by id ),
-     __old AS ( SELECT *, arrayJoin([-1,1]) AS _sign from
-                 ( select * FROM Example3 final
-                   PREWHERE id IN (SELECT id FROM __new)
-                   where sign = 1
-                 )
-    )
-select id,
-    if(__old._sign = -1, __old.metric1, __new.metric1)   AS metric1,
-    if(__old._sign = -1, __old.metric2, __new.metric2)   AS metric2,
-    if(__old._sign = -1, __old._version, __new._version) AS _version,
-    if(__old._sign = -1, -1, 1)                          AS sign
-from __new left join __old
-using id
-where if(__new.sign=-1,
-  __old._sign = -1,                -- insert only delete row if it's found in old data
-  __new._version > __old._version  -- skip duplicates for updates
-);
-"""
 
 
 class ClickHouse:

@@ -182,6 +182,13 @@ def test_nothing_is_held_before_the_first_block(steps):
     assert {name for name in EXPECTED if steps[0][name].final} == {"example5"}
 
 
+@pytest.mark.parametrize("name", [name for name in LEDGERS if name.startswith(("uact", "hackernews", "repl_tbl"))])
+def test_without_final_all_rows_that_have_arrived_are_there(steps, name):
+    for step in range(1, last_step(name) + 1):
+        arrived = [row for row in seed(f"{name}_blocks") if int(row["step"]) <= step]
+        assert len(steps[step][name].appended) == len(arrived)
+
+
 @pytest.mark.parametrize("step", [1, 2])
 def test_example3_without_final_has_the_rows_that_the_article_prints(steps, step):
     # columns of the article's table: id, metric1, metric2, _version, sign
