@@ -61,7 +61,7 @@ taken as (
         {{ collapsing._is_delete(settings) }} as ledger_delete,
         {{ 'staged.' ~ block if settings.block else 'cast(null as string)' }} as ledger_arrival,
         coalesce(
-            {{ collapsing._bad_reason(settings, columns) }},
+            {{ collapsing._bad_reason(settings) }},
             {{ "'unread'" if not held else "if(blocks.ledger_batch is null, 'unread', null)" if settings.block else 'null' }}
         ) as ledger_reason
     from {{ collapsing._aliased(stage, 'staged') }}
@@ -134,12 +134,10 @@ arrived as (
 
 {# Gives the columns by which a staged row is a copy of another: all but block token, order_by and what has no equality. #}
 {% macro _content_columns(settings, columns) %}
-    {% set content = [] %}
     {% set of_arrival = settings.order_by | reject('in', settings.key + settings.version) | list %}
-    {% for column in collapsing._kept_columns(columns, settings) if column.name not in of_arrival %}
-        {% do content.append(column.name) if 'map<' not in column.dtype %}
-    {% endfor %}
-    {{ return(content) }}
+    {{ return(
+        collapsing._comparable_columns(collapsing._kept_columns(columns, settings)) | reject('in', of_arrival) | list
+    ) }}
 {% endmacro %}
 
 

@@ -181,11 +181,7 @@ arrived as (
     the row's own values settle what is left. Columns that have no order (maps) settle nothing.
 #}
 {% macro _arrival_order(settings, columns, suffix='') %}
-    {% set ordered = ['ledger_arrival' ~ suffix] %}
     {% set first = settings.order_by + ([settings.sign] if settings.input == 'signed' else []) %}
-    {% set rest = [] %}
-    {% for column in collapsing._kept_columns(columns, settings) if column.name not in first and 'map<' not in column.dtype %}
-        {% do rest.append(column.name) %}
-    {% endfor %}
-    {{ return((ordered + [collapsing._row_list(first + rest, suffix=suffix)]) | join(', ')) }}
+    {% set rest = collapsing._comparable_columns(collapsing._kept_columns(columns, settings)) | reject('in', first) | list %}
+    {{ return('ledger_arrival' ~ suffix ~ ', ' ~ collapsing._row_list(first + rest, suffix=suffix)) }}
 {% endmacro %}

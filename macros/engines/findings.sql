@@ -11,10 +11,11 @@
 {%- set key = collapsing._row_list(settings.key) -%}
 {%- set is_signed = settings.input == 'signed' -%}
 {%- set history = key ~ (', ' ~ collapsing._row_list(settings.version) if is_signed and settings.version else '') -%}
+{%- set system = ['ledger_sign', 'ledger_block', 'ledger_batch'] -%}
 {%- set counted = 'count_if(ledger_sign = 1) as states, count_if(ledger_sign = -1) as cancels' -%}
 select
     'surplus' as finding,
-    {{ collapsing._key_as_json(settings) }} as ledger_key,
+    {{ collapsing._key_as_json(settings.key) }} as ledger_key,
     {{ counted }}
 from {{ ledger }}
 group by {{ history }}
@@ -23,18 +24,18 @@ having {{ 'abs(sum(ledger_sign)) > 1' if is_signed else 'sum(ledger_sign) not in
 union all
 select
     'cancel_without_state' as finding,
-    {{ collapsing._key_as_json(settings) }} as ledger_key,
+    {{ collapsing._key_as_json(settings.key) }} as ledger_key,
     {{ counted }}
 from {{ ledger }}
 where ledger_sign <> 0
-group by {{ collapsing._row_list(collapsing._comparable_columns(columns)) }}
+group by {{ collapsing._row_list(collapsing._comparable_columns(columns) | reject('in', system) | list) }}
 having sum(ledger_sign) < 0
 {%- endif %}
 {%- if settings.engine == 'versioned_collapsing' and settings.deletes == 'versioned' and not is_signed %}
 union all
 select
     'versions_not_rising' as finding,
-    {{ collapsing._key_as_json(settings) }} as ledger_key,
+    {{ collapsing._key_as_json(settings.key) }} as ledger_key,
     {{ counted }}
 from (
     select
@@ -48,20 +49,4 @@ from (
 where struct({{ collapsing._row_list(settings.version) }}, ledger_sign = 0) <= ledger_before
 group by {{ key }}
 {%- endif %}
-{% endmacro %}
-
-
-{# Gives SQL for the key of a row as JSON text. #}
-{% macro _key_as_json(settings) %}
-    {{ return("to_json(struct(" ~ collapsing._row_list(settings.key) ~ "), map('ignoreNullFields', 'false'))") }}
-{% endmacro %}
-
-
-{# Gives the names of the columns of a ledger that can be grouped by: maps cannot. System columns are left out. #}
-{% macro _comparable_columns(columns) %}
-    {% set names = [] %}
-    {% for column in columns if 'map<' not in column.dtype and not column.name.startswith('ledger_') %}
-        {% do names.append(column.name) %}
-    {% endfor %}
-    {{ return(names) }}
 {% endmacro %}

@@ -78,7 +78,7 @@ standing as (
 {#
     Gives a subquery of what is left of signed rows: of one key and version rows of opposite sign take each other away, a row
     the nearest earlier one of the other sign. `ledger_height` is how many rows are unpaired after each row; of the rows that
-    are never paired, one stands at each height, the last to reach it. `rows` is the ledger, or part of it.
+    are never paired, one stands at each height, the last to reach it. `ledger` is the ledger, or a subquery of its rows.
 #}
 {% macro _unpaired_rows(ledger, settings) -%}
 {%- set pair = collapsing._row_list(settings.key + settings.version) -%}

@@ -1,5 +1,5 @@
 {# Gives {reason: SQL that is true for a bad row}: rows that no rule of an engine can place. #}
-{% macro _bad_row_reasons(settings, columns) %}
+{% macro _bad_row_reasons(settings) %}
     {% set reasons = {'null_key': collapsing._any_null(settings.key)} %}
     {% if settings.version %}
         {% do reasons.update({'null_version': collapsing._any_null(settings.version)}) %}
@@ -28,9 +28,9 @@
 
 
 {# Gives SQL for the reason why a row is bad, one where there are several; NULL for a row that can be folded. #}
-{% macro _bad_reason(settings, columns) %}
+{% macro _bad_reason(settings) %}
     {% set cases = [] %}
-    {% for reason, condition in collapsing._bad_row_reasons(settings, columns).items() %}
+    {% for reason, condition in collapsing._bad_row_reasons(settings).items() %}
         {% do cases.append('when ' ~ condition ~ " then '" ~ reason ~ "'") %}
     {% endfor %}
     {{ return('case ' ~ cases | join(' ') ~ ' end') }}
@@ -38,8 +38,8 @@
 
 
 {# Gives SQL that is true for a bad row. #}
-{% macro _is_bad(settings, columns) %}
-    {{ return(collapsing._bad_row_reasons(settings, columns).values() | join(' or ')) }}
+{% macro _is_bad(settings) %}
+    {{ return(collapsing._bad_row_reasons(settings).values() | join(' or ')) }}
 {% endmacro %}
 
 
@@ -54,7 +54,7 @@
     {% endfor %}
     {% if stopping %}
         {% set lines = [] %}
-        {% for reason, condition in collapsing._bad_row_reasons(settings, columns).items() if reason in stopping %}
+        {% for reason, condition in collapsing._bad_row_reasons(settings).items() if reason in stopping %}
             {% set samples = collapsing._sample_keys(stage, settings, columns, found, condition) %}
             {% do lines.append(reason ~ ': ' ~ stopping[reason] ~ ' rows, for example ' ~ samples | join('; ')) %}
         {% endfor %}
@@ -71,7 +71,7 @@
     {% set block = adapter.quote(settings.block) if settings.block else 'null' %}
     {% set sql %}
         select
-            to_json(struct({{ collapsing._row_list(settings.key) }}), map('ignoreNullFields', 'false')),
+            {{ collapsing._key_as_json(settings.key) }},
             cast({{ block }} as string)
         from {{ stage }}
         where ({{ condition }})

@@ -8,7 +8,7 @@
 #}
 {% macro _look_at_stage(stage, settings, columns, folded) %}
     {% set bounded = collapsing._bounded_keys(settings, columns) %}
-    {% set reasons = collapsing._bad_row_reasons(settings, columns) %}
+    {% set reasons = collapsing._bad_row_reasons(settings) %}
     {% set block = adapter.quote(settings.block) if settings.block else 'cast(null as string)' %}
     {% set sql %}
         select
@@ -27,7 +27,7 @@
             select
                 cast({{ block }} as string) as ledger_block,
                 {{ block }} as ledger_arrival,
-                {{ collapsing._bad_reason(settings, columns) }} as ledger_reason
+                {{ collapsing._bad_reason(settings) }} as ledger_reason
                 {%- for column in bounded %},
                 {{ adapter.quote(column.name) }}
                 {%- endfor %}

@@ -32,7 +32,7 @@
                 select
                     {{ collapsing._rejected_values(rejects, settings, columns) | join(',\n                    ') }}
                 from {{ stage }}
-                where {{ unread }} and ({{ collapsing._is_bad(settings, columns) }})
+                where {{ unread }} and ({{ collapsing._is_bad(settings) }})
             {% endcall %}
             {% do adapter.cache_added(rejects) %}
             {% do collapsing._warn_of_rejects(rejects, found, number) %}
@@ -59,7 +59,7 @@
     {% set added = dtypes.keys() | reject('in', stored) | list %}
     {% do collapsing._add_columns(rejects, dtypes, added) if added %}
     {% do values.update({
-        'ledger_reason': collapsing._bad_reason(settings, columns),
+        'ledger_reason': collapsing._bad_reason(settings),
         'ledger_block': 'cast(' ~ adapter.quote(settings.block) ~ ' as string)'
     }) %}
     {% set selected = [] %}

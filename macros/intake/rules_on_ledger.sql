@@ -15,10 +15,8 @@
 
 {# Gives the rules that stand on a ledger, or none: a first run that was killed before it wrote them left none. #}
 {% macro _rules_on(ledger) %}
-    {% for row in collapsing._rows_of('show tblproperties ' ~ ledger) if row[0] == 'collapsing.rules' %}
-        {{ return(fromjson(row[1])) }}
-    {% endfor %}
-    {{ return(none) }}
+    {% set rules = collapsing._property_of(ledger, 'collapsing.rules') %}
+    {{ return(fromjson(rules) if rules is not none else none) }}
 {% endmacro %}
 
 

@@ -23,7 +23,7 @@
     {% set unread = collapsing._is_block_in(settings, columns, found.blocks) if settings.block else none %}
     {% set batch = {
         'number': last + 1,
-        'unread': unread if not found.bad else unread ~ ' and not (' ~ collapsing._is_bad(settings, columns) ~ ')',
+        'unread': unread if not found.bad else unread ~ ' and not (' ~ collapsing._is_bad(settings) ~ ')',
         'bounds': collapsing._key_bounds(settings, columns, found),
         'rows': found.rows,
         'blocks': found.blocks

@@ -42,22 +42,23 @@
     {% set row = collapsing._rows_of(
         'select count_if(ledger_sign = 1), count_if(ledger_sign = -1), count_if(ledger_sign = 0) from ' ~ ledger
     )[0] %}
+    {% set rows = row | sum %}
     {% set live = collapsing._rows_of('select count(*) from ' ~ collapsing._final_of_ledger(ledger, settings))[0][0] %}
     {% set lines = {
         'engine': settings.engine ~ ', input: ' ~ settings.input,
         'batches': (held.first ~ ' to ' ~ held.last) if held else 'none',
-        'rows': row[0] + row[1] + row[2],
+        'rows': rows,
         'live rows': live,
         'tombstones': row[2]
     } %}
     {% if collapsing._keeps_every_row(settings) %}
         {% set left = collapsing._rows_of('select count(*) from ' ~ collapsing._collapsed_rows(ledger, settings))[0][0] %}
-        {% do lines.update({'rows to collapse': row[0] + row[1] + row[2] - left}) %}
+        {% do lines.update({'rows to collapse': rows - left}) %}
     {% else %}
         {% do lines.update({'pairs to collapse': row[1]}) %}
     {% endif %}
     {% for projection in graph.nodes.values() if node.unique_id in projection.depends_on.nodes
-        and projection.config.get('meta', {}).get('collapsing') is mapping and 'measures' in projection.config.meta.collapsing %}
+        and collapsing._kind_if_any(projection) == 'projection' %}
         {% do lines.update({'projection ' ~ projection.name: collapsing._lag_of(projection, held)}) %}
     {% endfor %}
     {% if settings.engine != 'replacing' %}

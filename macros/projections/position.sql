@@ -11,7 +11,7 @@
 
     {% set read = collapsing._batches_of(projection) %}
     {% set stale = none %}
-    {% if collapsing._signature_on(projection) != collapsing._signature(settings) %}
+    {% if collapsing._property_of(projection, 'collapsing.signature') != collapsing._signature(settings) %}
         {% set stale = 'its group_by or measures have changed' %}
     {% elif read and (not held or read.last > held.last or read.last < held.first) %}
         {% set stale = 'its ledger has been rebuilt' %}
@@ -31,21 +31,12 @@
 {% endmacro %}
 
 
-{# Gives the signature that a projection was built with, or none: a build that was killed before it was signed has none. #}
-{% macro _signature_on(projection) %}
-    {% for row in collapsing._rows_of('show tblproperties ' ~ projection) if row[0] == 'collapsing.signature' %}
-        {{ return(row[1]) }}
-    {% endfor %}
-    {{ return(none) }}
-{% endmacro %}
-
-
 {# Runs after a projection's insert: marks a new table with the settings that it was built with. #}
 {% macro _sign_projection(projection) %}
     {% if execute %}
         {% set settings = collapsing._projection_settings(model.name, model.config.meta.get('collapsing')) %}
         {% set signature = collapsing._signature(settings) %}
-        {% if collapsing._signature_on(projection) != signature %}
+        {% if collapsing._property_of(projection, 'collapsing.signature') != signature %}
             alter table {{ projection }} set tblproperties ('collapsing.signature' = '{{ signature }}')
         {% endif %}
     {% endif %}

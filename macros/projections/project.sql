@@ -50,12 +50,12 @@ having count(*) > 0
 {# Stops when what a projection is asked to read is not a ledger, or keeps no cancel rows. #}
 {% macro _refuse_unprojectable(ledger) %}
     {% set node = collapsing._model_of(ledger) %}
-    {% set meta = node.config.meta.get('collapsing') if node is not none else none %}
-    {% if meta is not mapping or 'measures' in meta %}
+    {% set kind = collapsing._kind_if_any(node) %}
+    {% if kind != 'ledger' %}
         {{ collapsing._refuse(
             model.name,
             "a projection reads a ledger, a model whose settings say how its rows collapse; '" ~ ledger.identifier ~ "' is "
-            ~ ('a projection' if meta is mapping else 'none')
+            ~ ('a projection' if kind == 'projection' else 'none')
         ) }}
     {% endif %}
     {% if collapsing._ledger_settings(node.name, node.config.meta.collapsing).engine == 'replacing' %}

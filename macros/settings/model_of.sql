@@ -11,12 +11,22 @@
 
 {# Gives 'ledger' or 'projection': what the settings of a node make of it. Neither is an error that names the model. #}
 {% macro _kind_of(node, asked_by) %}
-    {% set meta = node.config.meta.get('collapsing') if node is not none else none %}
-    {% if meta is not mapping %}
+    {% set kind = collapsing._kind_if_any(node) %}
+    {% if kind is none %}
         {{ collapsing._refuse(
             node.name if node is not none else '?',
             asked_by ~ " needs a model with settings in config(meta={'collapsing': {...}}), and this one has none"
         ) }}
+    {% endif %}
+    {{ return(kind) }}
+{% endmacro %}
+
+
+{# Gives 'ledger' or 'projection', or none for a node that is neither. #}
+{% macro _kind_if_any(node) %}
+    {% set meta = node.config.get('meta', {}).get('collapsing') if node is not none else none %}
+    {% if meta is not mapping %}
+        {{ return(none) }}
     {% endif %}
     {{ return('projection' if 'measures' in meta or 'group_by' in meta else 'ledger') }}
 {% endmacro %}

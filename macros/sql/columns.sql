@@ -33,3 +33,19 @@
     {% set fields = collapsing._row_list(columns, of) %}
     {{ return(fields if columns | length == 1 else 'struct(' ~ fields ~ ')') }}
 {% endmacro %}
+
+
+{# Gives the names of the columns that compare, group and order: maps do not. `columns` are a list of {name, dtype}. #}
+{% macro _comparable_columns(columns) %}
+    {% set names = [] %}
+    {% for column in columns if 'map<' not in column.dtype %}
+        {% do names.append(column.name) %}
+    {% endfor %}
+    {{ return(names) }}
+{% endmacro %}
+
+
+{# Gives SQL for the key of a row as JSON text. #}
+{% macro _key_as_json(key) %}
+    {{ return("to_json(struct(" ~ collapsing._row_list(key) ~ "), map('ignoreNullFields', 'false'))") }}
+{% endmacro %}

@@ -10,3 +10,12 @@
     {% set is_subquery = rendered != collapsing._named(relation) | string %}
     {{ return(('(select * from ' ~ rendered ~ ')' if is_subquery else rendered) ~ ' as ' ~ alias) }}
 {% endmacro %}
+
+
+{# Gives a property of a table, or none: a build that was killed before it wrote its properties has none. #}
+{% macro _property_of(relation, name) %}
+    {% for row in collapsing._rows_of('show tblproperties ' ~ relation) if row[0] == name %}
+        {{ return(row[1]) }}
+    {% endfor %}
+    {{ return(none) }}
+{% endmacro %}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from chdb.session import Session
 from clickhouse_streams import Stream
-from dbt_project import DbtProject
+from dbt_project import VIEW, DbtProject, model
 from printed_sql import EXAMPLE3
 from pyspark.sql import SparkSession
 
@@ -42,9 +42,7 @@ class ClickHouse:
     def optimized(self, name: str, columns: str, engine: str, select: str) -> list[tuple[str | None, ...]]:
         """Give what OPTIMIZE FINAL leaves of a table, which itself stays as it is: its parts are cloned first."""
         clone = f"{name}_clone"
-        self.run(f"drop table if exists {clone}")
-        self.run(f"create table {clone} ({columns}) engine = {engine} settings allow_nullable_key = 1")
-        self.run(f"system stop merges {clone}")
+        self.recreate(clone, columns, engine)
         self.run(f"alter table {clone} replace partition tuple() from {name}")
         self.run(f"system start merges {clone}")
         self.run(f"optimize table {clone} final")
@@ -106,9 +104,6 @@ KINDS = {
     ),
 }
 
-LEDGER = """{{{{ config(meta={{'collapsing': {settings}}}) }}}}
-{{{{ collapsing.ledger(ref('stage_{kind}')) }}}}
-"""
 OPTIMIZED = """{{% set ledger = ref('{kind}') %}}
 {{% if execute %}}
 {{% set settings = collapsing._ledger_settings('{kind}', collapsing._model_of(ledger).config.meta.collapsing) %}}
@@ -121,9 +116,9 @@ def project_files() -> dict[str, str]:
     """Give a project with a stage, a ledger folded block by block, one folded at once, and their finals, for every kind."""
     files = {}
     for kind, how in KINDS.items():
-        files[f"models/stage_{kind}.sql"] = "{{ config(materialized='view') }}\nselect * from {{ target.schema }}.arrived_" + kind
+        files[f"models/stage_{kind}.sql"] = VIEW + "select * from {{ target.schema }}.arrived_" + kind
         for ledger in (kind, f"{kind}_at_once"):
-            files[f"models/{ledger}.sql"] = LEDGER.format(kind=kind, settings=how.settings)
+            files[f"models/{ledger}.sql"] = model(f"ledger(ref('stage_{kind}'))", how.settings)
             files[f"models/{ledger}_final.sql"] = "select * from {{ collapsing.final(ref('" + ledger + "')) }}"
         if how.engine:
             files[f"models/{kind}_optimized.sql"] = OPTIMIZED.format(kind=kind)

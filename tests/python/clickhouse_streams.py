@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
 
 BLOCKS = 4
@@ -84,20 +83,6 @@ STRATEGIES: dict[str, st.SearchStrategy[Stream]] = {
     "events": events(deletes=False),
     "unversioned_deletes": events(deletes=True),
 }
-
-
-def collect(kind: str, count: int, random_seed: int) -> list[Stream]:
-    """Give `count` streams of a kind, the same for the same seed."""
-    found: list[Stream] = []
-
-    @seed(random_seed)
-    @settings(max_examples=count, phases=[Phase.generate], database=None, deadline=None, suppress_health_check=list(HealthCheck))
-    @given(STRATEGIES[kind])
-    def keep(stream: Stream) -> None:
-        found.append(stream)
-
-    keep()
-    return found
 
 
 def shrink(stream: Stream, fails: Callable[[list[Stream]], list[bool]]) -> Stream:

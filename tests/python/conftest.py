@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from dbt_project import DbtProject
+from dbt_project import DbtProject, stranger_files
 from pyspark.sql import SparkSession
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -73,14 +73,8 @@ def make_project(spark: SparkSession, local: Path, tmp_path_factory: pytest.Temp
 
     def make(name: str, files: dict[str, str]) -> DbtProject:
         directory = tmp_path_factory.mktemp(name)
-        profiles = (REPOSITORY / "profiles" / "profiles.yml").read_text()
         project = DbtProject(directory, directory, schema=name, target=directory / "target")
-        project.write("profiles.yml", profiles.replace("\ncollapsing:", f"\n{name}:").replace("schema: demo", f"schema: {name}"))
-        project.write("packages.yml", f"packages:\n  - local: {REPOSITORY}\n")
-        project.write(
-            "dbt_project.yml",
-            f"name: {name}\nversion: '1.0'\nprofile: {name}\nmodel-paths: [models]\ntarget-path: target\n",
-        )
+        files = stranger_files(REPOSITORY, name) | files
         for path, text in files.items():
             project.write(path, text)
         project.run("deps")

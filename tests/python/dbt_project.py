@@ -9,6 +9,28 @@ from pathlib import Path
 from dbt.cli.main import dbtRunner, dbtRunnerResult
 from pyspark.sql import SparkSession
 
+VIEW = "{{ config(materialized='view') }}\n"
+
+
+def model(body: str, settings: dict) -> str:
+    """Give the SQL of a model that holds nothing but its settings and one macro call."""
+    return f"{{{{ config(meta={{'collapsing': {settings!r}}}) }}}}\n{{{{ collapsing.{body} }}}}\n"
+
+
+def values(rows: Iterable[tuple]) -> str:
+    """Give rows of None, text, numbers and truth values as the rows of a VALUES clause."""
+    return ", ".join("(" + ", ".join("null" if value is None else repr(value) for value in row) + ")" for row in rows)
+
+
+def stranger_files(repository: Path, name: str) -> dict[str, str]:
+    """Give what makes a folder a project of a stranger's that installs the package: {path: text}. `name` is its schema too."""
+    profiles = (repository / "profiles" / "profiles.yml").read_text()
+    return {
+        "profiles.yml": profiles.replace("\ncollapsing:", f"\n{name}:").replace("schema: demo", f"schema: {name}"),
+        "packages.yml": f"packages:\n  - local: {repository}\n",
+        "dbt_project.yml": f"name: {name}\nversion: '1.0'\nprofile: {name}\nmodel-paths: [models]\ntarget-path: target\n",
+    }
+
 
 class DbtFailed(AssertionError):
     """A dbt command that was expected to succeed did not; the message holds what dbt said of each node."""

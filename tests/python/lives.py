@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from test_package import model
+from dbt_project import VIEW, model
 
 SCHEMA = "position int, id int, version int, is_deleted boolean, amount int, sign int, block string"
 EVENTS = {"key": "id", "block": "block", "order_by": "position"}
@@ -18,7 +18,6 @@ LEDGERS = {
     "versioned_signed": EVENTS | {"input": "signed", "sign": "sign", "version": "version"},
 }
 SUMMED = ("versioned", "collapsed", "signed", "versioned_signed")
-VIEW = "{{ config(materialized='view') }}\n"
 
 
 def project_files(arrived: str) -> dict[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from decimal import Decimal
+from typing import TypeVar
 
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
@@ -22,6 +23,7 @@ class Event:
     price: Decimal | None
 
 
+T = TypeVar("T")
 Stream = list[list[Event]]  # blocks in the order they arrive, each a list of events in any order
 
 
@@ -59,9 +61,9 @@ def _event(id_: int, version: int, is_deleted: bool) -> Event:
     )
 
 
-def collect(count: int, blocks: int, random_seed: int) -> list[Stream]:
-    """Give `count` streams, the same for the same seed."""
-    found: list[Stream] = []
+def collect(strategy: st.SearchStrategy[T], count: int, random_seed: int) -> list[T]:
+    """Give `count` examples of a strategy, the same for the same seed."""
+    found: list[T] = []
 
     @seed(random_seed)
     @settings(
@@ -71,8 +73,8 @@ def collect(count: int, blocks: int, random_seed: int) -> list[Stream]:
         deadline=None,
         suppress_health_check=list(HealthCheck),
     )
-    @given(streams(blocks))
-    def keep(stream: Stream) -> None:
+    @given(strategy)
+    def keep(stream: T) -> None:
         found.append(stream)
 
     keep()

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from decimal import Decimal
+from functools import partial
 
 import pytest
+from dbt_project import VIEW, model
 from pyspark.sql import SparkSession
 from streams import Stream, collect, combined, one_shot, unversioned
+from streams import streams as drawn
 
 BLOCKS = 4
 SCHEMA = "stream int, id int, version bigint, is_deleted boolean, place string, amount int, price decimal(38, 18), block int"
 
-LEDGER = """{{{{ config(meta={{'collapsing': {settings}}}) }}}}
-{{{{ collapsing.ledger(ref('events')) }}}}
-"""
 VERSIONED = {"key": ["stream", "id"], "version": "version", "is_deleted": "is_deleted", "block": "block"}
+ledger = partial(model, "ledger(ref('events'))")
 PROJECTION = """{{{{ config(meta={{'collapsing': {{
     'group_by': {{'stream': 'stream', 'place': 'place', 'even': 'version % 2 = 0'}},
     'measures': {{
@@ -25,15 +26,14 @@ PROJECTION = """{{{{ config(meta={{'collapsing': {{
 """
 
 FILES = {
-    "models/events.sql": "{{ config(materialized='view') }}\nselect * from {{ target.schema }}.arrived",
-    "models/by_block.sql": LEDGER.format(settings=VERSIONED),
-    "models/by_two.sql": LEDGER.format(settings=VERSIONED),
-    "models/at_once.sql": LEDGER.format(settings=VERSIONED),
-    "models/without_token.sql": LEDGER.format(settings={name: value for name, value in VERSIONED.items() if name != "block"}),
-    "models/deletes_on_arrival.sql": LEDGER.format(settings=VERSIONED | {"deletes": "unversioned"}),
-    "models/merged.sql": LEDGER.format(
-        settings=VERSIONED
-        | {"combine": {"amount": "greatest(new.amount, old.amount)", "place": "coalesce(new.place, old.place)"}}
+    "models/events.sql": VIEW + "select * from {{ target.schema }}.arrived",
+    "models/by_block.sql": ledger(VERSIONED),
+    "models/by_two.sql": ledger(VERSIONED),
+    "models/at_once.sql": ledger(VERSIONED),
+    "models/without_token.sql": ledger({name: value for name, value in VERSIONED.items() if name != "block"}),
+    "models/deletes_on_arrival.sql": ledger(VERSIONED | {"deletes": "unversioned"}),
+    "models/merged.sql": ledger(
+        VERSIONED | {"combine": {"amount": "greatest(new.amount, old.amount)", "place": "coalesce(new.place, old.place)"}}
     ),
     "models/places_by_block.sql": PROJECTION.format(ledger="by_block"),
     "models/places_by_two.sql": PROJECTION.format(ledger="by_two"),
@@ -59,7 +59,7 @@ FILES = {
 def folded(make_project, full: bool):
     """Fold streams block by block, two blocks at a time and all at once; gives (project, streams)."""
     project = make_project("streams", FILES)
-    streams = collect(2000 if full else 300, BLOCKS, random_seed=20261121)
+    streams = collect(drawn(BLOCKS), 2000 if full else 300, random_seed=20261121)
     for number in range(BLOCKS):
         _land(project, streams, number)
         ledgers = ["by_block", "without_token", "deletes_on_arrival", "merged"]

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from dbt.cli.main import dbtRunner
+from dbt_project import values
 from lives import LEDGERS, SCHEMA, SUMMED, Life, project_files
 
 
@@ -93,10 +94,7 @@ def crash(make_project):
 
 def _land(project, life: Life) -> None:
     """Stage the next block."""
-    rows = ", ".join(
-        "(" + ", ".join("null" if value is None else repr(value) for value in row) + ")" for row in life.next_block()
-    )
-    project.sql(f"insert into crash.arrived values {rows}")
+    project.sql(f"insert into crash.arrived values {values(life.next_block())}")
 
 
 def _die_and_recover(crash, models: tuple[str, ...], begins: str, place: int) -> set[str]:

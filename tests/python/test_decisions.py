@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from dbt_project import VIEW, model, values
 
 # name: block, id, version, is_deleted, payload; the place in the block is the place here
 ARRIVALS = {
@@ -57,25 +58,16 @@ EXPECTED = {
     | {"no_key": "null_key"},
 }
 
-LEDGER = """{{{{ config(meta={{'collapsing': {settings}}}) }}}}
-{{{{ collapsing.ledger(ref('stage')) }}}}
-"""
-
-
-def _literal(value) -> str:
-    return "null" if value is None else f"'{value}'" if isinstance(value, str) else str(value)
-
 
 @pytest.fixture(scope="module")
 def decided(make_project) -> dict[str, dict[str, str]]:
     """Fold block b1, then b2, never b3; gives {ledger: {name of a staged row: its decision}}."""
-    rows = ",\n".join(f"({', '.join(map(_literal, (position, *row)))})" for position, row in enumerate(ARRIVALS.values()))
+    rows = values((position, *row) for position, row in enumerate(ARRIVALS.values()))
     staged = f"select * from values {rows} as t (position, block, id, version, is_deleted, payload)"
-    view = "{{ config(materialized='view') }}\n"
-    files = {f"models/{name}.sql": LEDGER.format(settings=settings) for name, settings in LEDGERS.items()}
+    files = {f"models/{name}.sql": model("ledger(ref('stage'))", settings) for name, settings in LEDGERS.items()}
     files |= {
-        "models/stage.sql": f"{view}select * from ({staged}) where block <= '{{{{ var('upto') }}}}'",
-        "models/whole_stage.sql": view + staged,
+        "models/stage.sql": f"{VIEW}select * from ({staged}) where block <= '{{{{ var('upto') }}}}'",
+        "models/whole_stage.sql": VIEW + staged,
         "models/decided.sql": "{{ config(materialized='table') }}\n"
         + "\nunion all\n".join(
             f"select '{name}' as ledger, position, decision "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from test_package import model
+from dbt_project import VIEW, model, values
 
 TEXTS = ["", " ", "a", "A", "a ", "é", "e\u0301", "it's", "\U0001f600"]
 # each differs from the first in one column alone, by the least there is: composite keys of five types
@@ -51,25 +51,19 @@ LIVE = {
     "combined_collapsed": {1: "abc", 3: "z"},
     "combined_replaced": {1: "abc", 3: "z"},
 }
-VIEW = "{{ config(materialized='view') }}\n"
-
-
-def _rows(arrivals: dict[str, list[tuple]]) -> str:
-    """Give the values of staged rows: position, block, then what ARRIVALS holds."""
-    values = [(position, block, *row) for block, rows in arrivals.items() for position, row in enumerate(rows)]
-    return ", ".join("(" + ", ".join(repr(value) for value in row) + ")" for row in values)
 
 
 @pytest.fixture(scope="module")
 def engines(make_project):
     """Fold ARRIVALS block by block through every engine, with and without a block token; the project with what they hold."""
-    staged = f"select * from values {_rows(ARRIVALS)} as t (position, block, id, version, is_deleted, payload, sign)"
+    arrived = values((position, block, *row) for block, rows in ARRIVALS.items() for position, row in enumerate(rows))
+    staged = f"select * from values {arrived} as t (position, block, id, version, is_deleted, payload, sign)"
     until = "where block <= '{{ var('upto') }}'"
     keys = [(json.dumps(text), *KEYS[0][1:]) for text in TEXTS] + KEYS
-    values = ", ".join(f"({', '.join(key)})" for key in keys)
+    typed_keys = ", ".join(f"({', '.join(key)})" for key in keys)
     typed = "text, day, moment, cast(price as decimal(38, 18)) as price, raw"
     rest = "1 as version, false as is_deleted, 1 as sign, 1 as position, 'p' as payload"
-    once = f"select {typed}, {rest} from values {values} as t ({', '.join(KEY)})"
+    once = f"select {typed}, {rest} from values {typed_keys} as t ({', '.join(KEY)})"
     files = {
         "models/stage_signed.sql": f"{VIEW}select * except (is_deleted) from ({staged}) {until}",
         "models/stage_events.sql": f"{VIEW}select * except (sign) from ({staged}) {until} and (sign = 1 or is_deleted)",

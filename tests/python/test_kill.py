@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from conftest import REPOSITORY
+from dbt_project import stranger_files
 from lives import SCHEMA, Life, project_files
 
 KILLS = 50
@@ -25,12 +26,7 @@ def _project(folder: Path) -> Path:
     landing.mkdir()
     row = f"from_json(value, '{SCHEMA.removesuffix(', block string')}')"
     arrived = f"select staged.*, block from (select {row} as staged, _metadata.file_name as block from text.`{landing}`)"
-    profiles = (REPOSITORY / "profiles" / "profiles.yml").read_text()
-    files = project_files(arrived) | {
-        "profiles.yml": profiles.replace("\ncollapsing:", "\nkilled:").replace("schema: demo", "schema: killed"),
-        "packages.yml": f"packages:\n  - local: {REPOSITORY}\n",
-        "dbt_project.yml": "name: killed\nversion: '1.0'\nprofile: killed\nmodel-paths: [models]\n",
-    }
+    files = project_files(arrived) | stranger_files(REPOSITORY, "killed")
     for name, text in files.items():
         (project / name).parent.mkdir(parents=True, exist_ok=True)
         (project / name).write_text(text)

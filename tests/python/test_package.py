@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from dbt_project import VIEW, model
 
 ORDERS = "id bigint, version int, is_deleted boolean, shop string, amount bigint, price decimal(38, 18), block string"
 
@@ -24,17 +25,12 @@ BY_SHOP = {
 }
 
 
-def model(body: str, settings: dict) -> str:
-    """Give the SQL of a model that holds nothing but its settings and one macro call."""
-    return f"{{{{ config(meta={{'collapsing': {settings!r}}}) }}}}\n{{{{ collapsing.{body} }}}}\n"
-
-
 FILES = {
-    "models/stg_orders.sql": "{{ config(materialized='view') }}\nselect * from shop.arrived",
+    "models/stg_orders.sql": VIEW + "select * from shop.arrived",
     "models/orders.sql": model("ledger(ref('stg_orders'))", LEDGER),
     "models/orders_by_shop.sql": model("projection(ref('orders'))", BY_SHOP),
-    "models/live_orders.sql": "{{ config(materialized='view') }}\nselect * from {{ collapsing.final(ref('orders')) }}",
-    "models/shops.sql": "{{ config(materialized='view') }}\nselect * from {{ collapsing.final(ref('orders_by_shop')) }}",
+    "models/live_orders.sql": VIEW + "select * from {{ collapsing.final(ref('orders')) }}",
+    "models/shops.sql": VIEW + "select * from {{ collapsing.final(ref('orders_by_shop')) }}",
 }
 CHAIN = ["--select", "stg_orders+"]
 
@@ -201,12 +197,12 @@ def test_integers_at_the_edge_sum_exactly_and_overflow_is_an_error(shop) -> None
 
 
 def test_a_changed_stage_is_refused(shop) -> None:
-    shop.write("models/stg_orders.sql", "{{ config(materialized='view') }}\nselect *, 1 as extra from shop.arrived")
+    shop.write("models/stg_orders.sql", VIEW + "select *, 1 as extra from shop.arrived")
     said = shop.fails("run", "--select", "stg_orders", "orders")
     assert "model 'orders'" in said and "'extra' is new in the stage" in said
     shop.write(
         "models/stg_orders.sql",
-        "{{ config(materialized='view') }}\nselect * except (amount, price), cast(amount as string) as amount from shop.arrived",
+        VIEW + "select * except (amount, price), cast(amount as string) as amount from shop.arrived",
     )
     said = shop.fails("run", "--select", "stg_orders", "orders")
     assert "'price' is gone from the stage" in said and "'amount' was bigint and is string" in said
@@ -242,7 +238,7 @@ def test_a_new_column_is_added_where_on_schema_change_allows_it(make_project) ->
             "models/stage.sql": "select 1 as id, 1 as version, false as is_deleted, 'b1' as block union all "
             "select null, 1, false, 'b1'",
             "models/kept.sql": f"{{{{ config({settings}) }}}}\n{{{{ collapsing.ledger(ref('stage')) }}}}",
-            "models/live.sql": "{{ config(materialized='view') }}\nselect * from {{ collapsing.final(ref('kept')) }}",
+            "models/live.sql": VIEW + "select * from {{ collapsing.final(ref('kept')) }}",
         },
     )
     project.run("run")
@@ -279,9 +275,7 @@ def bad_rows(make_project):
             f"cast(col7 as string) as block from values (10, 1, false, 'a', 1, 1, 'good'), {row[:-1]}, 'it''s bad')"
         )
         files[f"models/{reason}.sql"] = model(f"ledger(ref('stg_{reason}'))", LEDGER)
-    files["models/stg_null_block.sql"] = (
-        "{{ config(materialized='view') }}\nselect 1 as id, 1 as version, false as is_deleted, cast(null as string) as block"
-    )
+    files["models/stg_null_block.sql"] = VIEW + "select 1 as id, 1 as version, false as is_deleted, cast(null as string) as block"
     files["models/null_block.sql"] = model("ledger(ref('stg_null_block'))", LEDGER)
     project = make_project("bad_rows", files)
     return project, project.fails("run")
@@ -304,9 +298,9 @@ def rejecting(make_project):
     project = make_project(
         "rejecting",
         {
-            "models/stage.sql": "{{ config(materialized='view') }}\nselect * from rejecting.arrived",
+            "models/stage.sql": VIEW + "select * from rejecting.arrived",
             "models/kept.sql": model("ledger(ref('stage'))", LEDGER | {"on_bad_rows": "reject"}),
-            "models/live.sql": "{{ config(materialized='view') }}\nselect * from {{ collapsing.final(ref('kept')) }}",
+            "models/live.sql": VIEW + "select * from {{ collapsing.final(ref('kept')) }}",
             "models/decided.sql": "select decision, block from {{ collapsing.decisions(ref('kept'), ref('stage')) }}",
         },
     )
@@ -503,9 +497,9 @@ def test_every_type_can_be_a_key_and_any_text_a_token(make_project, spark) -> No
     project = make_project(
         "types",
         {
-            "models/stage.sql": "{{ config(materialized='view') }}\nselect * from types.arrived",
+            "models/stage.sql": VIEW + "select * from types.arrived",
             "models/keyed.sql": model("ledger(ref('stage'))", {"key": key, "version": "version", "block": "token"}),
-            "models/live.sql": "{{ config(materialized='view') }}\nselect * from {{ collapsing.final(ref('keyed')) }}",
+            "models/live.sql": VIEW + "select * from {{ collapsing.final(ref('keyed')) }}",
         },
     )
     project.sql("create schema if not exists types")
