@@ -3,6 +3,17 @@
         {{ collapsing._refuse(
             ledger.identifier, "changes needs 'after', the number of the last batch already read (0 for none); given: " ~ after
         ) }}
+    {% elif not execute %}
+        {{ return(ledger) }}
+    {% elif after == 0 %}
+        {{ return(collapsing._counted_rows(ledger)) }}
+    {% endif %}
+    {% set held = collapsing._batches_of(collapsing._named(ledger)) %}
+    {% if held and after < held.base %}
+        {{ collapsing._refuse(
+            ledger.identifier, 'changes after=' ~ after ~ ' cannot be told any more: the ledger was optimized up to batch '
+            ~ held.base ~ '. Read it from the beginning (after=0) into a model that is built anew'
+        ) }}
     {% endif %}
     {{ return('(select * from ' ~ ledger ~ ' where ledger_batch > ' ~ after ~ ')') }}
 {% endmacro %}

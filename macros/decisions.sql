@@ -13,5 +13,6 @@
             node.name, "the stage's column 'decision' has the name of what decisions adds: give it another name in a view"
         ) }}
     {% endif %}
-    {{ return(collapsing._decided_rows(stage, ledger, settings, columns, collapsing._batches_of(ledger))) }}
+    {% set held = collapsing._batches_of(ledger) %}
+    {{ return(collapsing._decided_rows(stage, ledger, settings, columns, held, collapsing._notes_of(ledger, held))) }}
 {% endmacro %}

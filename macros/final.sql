@@ -10,8 +10,11 @@
     {% if across_partitions is not boolean %}
         {{ collapsing._refuse(name, "final's across_partitions must be true or false; given: " ~ across_partitions) }}
     {% endif %}
-    {% do collapsing._refuse_forgotten_batch(name, relation, as_of) if as_of and node is not none %}
-    {% if collapsing._kind_of(node, 'final') == 'projection' %}
+    {% set kind = collapsing._kind_of(node, 'final') %}
+    {% set held = collapsing._batches_of(collapsing._named(relation)) %}
+    {% do collapsing._refuse_forgotten_batch(name, relation, as_of, held) if as_of and held %}
+    {% set rows = collapsing._counted_rows(relation, as_of) %}
+    {% if kind == 'projection' %}
         {% do collapsing._refuse_partitions(name, 'a projection') if not across_partitions %}
         {{ return(collapsing._final_of_projection(
             relation, collapsing._projection_settings(node.name, node.config.meta.collapsing), collapsing._types_of(relation), as_of
@@ -20,17 +23,16 @@
     {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
     {% do collapsing._refuse_partitions(name, "a ledger without the setting 'partition_by'")
         if not across_partitions and not settings.partition_by %}
-    {{ return(collapsing._final_of_ledger(relation, settings, as_of, across_partitions)) }}
+    {{ return(collapsing._final_of_ledger(rows, settings, held.base if held else 0, across_partitions)) }}
 {% endmacro %}
 
 
 {# Stops because the state after a batch is asked for that is older than all that a ledger or projection holds. #}
-{% macro _refuse_forgotten_batch(name, relation, as_of) %}
-    {% set held = collapsing._batches_of(collapsing._named(relation)) %}
-    {% if held and as_of < held.first %}
+{% macro _refuse_forgotten_batch(name, relation, as_of, held) %}
+    {% if as_of < held.first %}
         {{ collapsing._refuse(
-            name, 'final has no state as_of=' ~ as_of ~ ': ' ~ relation.identifier ~ ' was built later, and holds the batches '
-            ~ held.first ~ ' to ' ~ held.last
+            name, 'final has no state as_of=' ~ as_of ~ ': ' ~ relation.identifier ~ ' was '
+            ~ ('optimized' if held.base else 'built') ~ ' later, and holds the states after batches ' ~ held.first ~ ' to ' ~ held.last
         ) }}
     {% endif %}
 {% endmacro %}
@@ -46,57 +48,90 @@
 {% endmacro %}
 
 
-{# Gives a subquery of the live rows of a ledger, as FINAL gives them in ClickHouse. #}
-{% macro _final_of_ledger(ledger, settings, as_of=none, across_partitions=true) %}
+{#
+    Gives a subquery of the live rows of a ledger, as FINAL gives them in ClickHouse.
+
+    rows      the ledger's rows that count, as _counted_rows gives them
+    settings  as _ledger_settings gives them
+    base      whether the ledger had a base when this was written; the answer is the same without, only found more slowly
+#}
+{% macro _final_of_ledger(rows, settings, base=0, across_partitions=true) %}
     {% if not collapsing._keeps_every_row(settings) %}
-        {{ return(collapsing._uncancelled_rows(ledger, settings, as_of)) }}
-    {% endif %}
-    {% set rows = collapsing._rows_until(ledger, as_of) %}
-    {% if settings.engine == 'replacing' %}
-        {% set left = collapsing._winning_rows(rows, settings, across_partitions) %}
-    {% elif settings.engine == 'collapsing' %}
-        {% set left = collapsing._uncollapsed_rows(rows, settings, states_only=true) %}
-    {% else %}
-        {% set left = collapsing._unpaired_rows(rows, settings) %}
+        {{ return(collapsing._uncancelled_rows(rows, settings)) }}
+    {% elif base and not settings.partition_by %}
+        {{ return(collapsing._final_upon_base(rows, settings)) }}
     {% endif %}
     {{ return(
-        '(\n    select * except (ledger_sign, ledger_block, ledger_place, ledger_batch)\n    from ' ~ left
+        '(\n    select * except (ledger_sign, ledger_block, ledger_place, ledger_batch)\n    from '
+        ~ collapsing._shown_rows(rows, settings, across_partitions)
         ~ ('\n    where ledger_sign = 1' if settings.engine == 'replacing') ~ '\n)'
     ) }}
 {% endmacro %}
+
+
+{# Gives a subquery of what the engine's rule leaves of rows that are kept as they are, system columns included. #}
+{% macro _shown_rows(rows, settings, across_partitions=true) %}
+    {% if settings.engine == 'replacing' %}
+        {{ return(collapsing._winning_rows(rows, settings, across_partitions)) }}
+    {% elif settings.engine == 'collapsing' %}
+        {{ return(collapsing._uncollapsed_rows(rows, settings, states_only=true)) }}
+    {% endif %}
+    {{ return(collapsing._unpaired_rows(rows, settings)) }}
+{% endmacro %}
+
+
+{#
+    Gives the same where there is a base: of a key that no later batch names, the base holds what the engine's rule has left
+    already, so that only the other keys are sorted.
+#}
+{% macro _final_upon_base(rows, settings) -%}
+{%- set later = '(select ' ~ collapsing._row_list(settings.key) ~ ' from ' ~ rows ~ ' where ledger_batch > 0) as later' -%}
+{%- set same_key = collapsing._same_key(settings.key, 'base', 'later') -%}
+{%- set shows_cancels = settings.engine == 'versioned_collapsing' -%}
+(
+    select * except (ledger_sign, ledger_block, ledger_place, ledger_batch)
+    from {{ rows }} as base
+    left anti join {{ later }} on {{ same_key }}
+    where base.ledger_batch < 0{{ ' and base.ledger_sign = 1' if not shows_cancels }}
+    union all
+    select * except (ledger_sign, ledger_block, ledger_place, ledger_batch)
+    from {{ collapsing._shown_rows(
+        '(select * from ' ~ rows ~ ' where ledger_batch > 0 union all select base.* from ' ~ rows ~ ' as base left semi join '
+        ~ later ~ ' on ' ~ same_key ~ ' where base.ledger_batch < 0)', settings
+    ) }}
+    {%- if not shows_cancels %}
+    where ledger_sign = 1
+    {%- endif %}
+)
+{%- endmacro %}
 
 
 {#
     Gives a subquery of the rows that OPTIMIZE FINAL leaves of a ledger, system columns included: cancel rows of inconsistent
     histories and the deleted rows of replacing too, which FINAL may not show.
 #}
-{% macro _collapsed_rows(ledger, settings) %}
+{% macro _collapsed_rows(rows, settings) %}
     {% if settings.engine == 'replacing' %}
-        {{ return(collapsing._winning_rows(ledger, settings, across_partitions=false)) }}
+        {{ return(collapsing._winning_rows(rows, settings, across_partitions=false)) }}
     {% elif settings.engine == 'collapsing' %}
-        {{ return(collapsing._uncollapsed_rows(ledger, settings, states_only=false)) }}
+        {{ return(collapsing._uncollapsed_rows(rows, settings, states_only=false)) }}
     {% endif %}
-    {{ return(collapsing._unpaired_rows(ledger, settings)) }}
-{% endmacro %}
-
-
-{# Gives what can stand behind `from` for the rows of the batches up to `as_of`, or of all where it is none. #}
-{% macro _rows_until(relation, as_of) %}
-    {{ return(relation if as_of is none else '(select * from ' ~ relation ~ ' where ledger_batch <= ' ~ as_of ~ ')') }}
+    {{ return(collapsing._unpaired_rows(rows, settings)) }}
 {% endmacro %}
 
 
 {# Gives a subquery of state rows that no later batch has cancelled. A batch of events holds at most one of a key. #}
-{% macro _uncancelled_rows(ledger, settings, as_of) %}
+{% macro _uncancelled_rows(rows, settings) %}
 (
     select states.* except (ledger_sign, ledger_block, ledger_batch)
-    from {{ collapsing._aliased(ledger, 'states') }}
+    from {{ rows }} as states
     left anti join (
+        -- a base holds no cancel rows: its files are not opened
         select {{ collapsing._row_list(settings.key) }}, ledger_batch
-        from {{ ledger }}
-        where ledger_sign = -1{{ ' and ledger_batch <= ' ~ as_of if as_of is not none }}
+        from {{ rows }}
+        where ledger_sign = -1 and ledger_batch > 0
     ) as cancels
         on {{ collapsing._same_key(settings.key, 'states', 'cancels') }} and cancels.ledger_batch > states.ledger_batch
-    where states.ledger_sign = 1{{ ' and states.ledger_batch <= ' ~ as_of if as_of is not none }}
+    where states.ledger_sign = 1
 )
 {%- endmacro %}

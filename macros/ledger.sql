@@ -3,15 +3,22 @@
         materialized='incremental',
         incremental_strategy='insert_overwrite',
         partition_by='ledger_batch',
-        post_hook=['{{ collapsing._close_batch(this) }}', '{{ collapsing._sign_ledger(this) }}']
+        post_hook='{{ collapsing._close_batch(this) }}'
     ) -}}
     {%- if execute -%}
         {%- set settings = collapsing._ledger_settings(model.name, model.config.meta.get('collapsing')) -%}
         {%- set columns = collapsing._stage_columns(stage, settings, model.name) -%}
-        {%- set is_fresh = not is_incremental() -%}
-        {%- do collapsing._refuse_changed_rules(this, settings) if not is_fresh -%}
-        {%- do collapsing._follow_columns(this, settings, columns) if not is_fresh -%}
-        {%- set batch = collapsing._take_batch(stage, this, settings, columns, is_fresh) -%}
-        {{- collapsing._fold(stage, none if is_fresh else this, settings, columns, batch) -}}
+        {%- do collapsing._take_hold(model.name, this) if collapsing._may_write() -%}
+        {%- do collapsing._guard_full_refresh(stage, this, settings) -%}
+        {%- set held = collapsing._batches_of(this) if is_incremental() else none -%}
+        {%- if held -%}
+            {%- do collapsing._refuse_changed_rules(this, settings) -%}
+            {%- do collapsing._follow_columns(this, settings, columns) -%}
+            {%- do collapsing._drop_covered(this, held) if collapsing._may_write() -%}
+        {%- endif -%}
+        {%- set batch = collapsing._take_batch(stage, this, settings, columns, held) -%}
+        {%- set fold = collapsing._fold(stage, this if held else none, settings, columns, batch) -%}
+        {%- do collapsing._begin_table(this, fold, not held) -%}
+        {{- fold -}}
     {%- endif -%}
 {%- endmacro %}

@@ -3,12 +3,16 @@
         materialized='incremental',
         incremental_strategy='insert_overwrite',
         partition_by='ledger_batch',
-        post_hook='{{ collapsing._sign_projection(this) }}'
+        post_hook='{{ collapsing._close_projection(this) }}'
     ) -}}
     {%- if execute -%}
         {%- do collapsing._refuse_unprojectable(ledger) -%}
         {%- set settings = collapsing._projection_settings(model.name, model.config.meta.get('collapsing')) -%}
+        {%- do collapsing._take_hold(model.name, this) if collapsing._may_write() -%}
         {%- set position = collapsing._position_of(this, ledger, settings) -%}
-        {{- collapsing._project(ledger, settings, collapsing._argument_types(ledger, settings), position) -}}
+        {%- set rows = ledger if position.after is not none else collapsing._counted_rows(ledger) -%}
+        {%- set parts = collapsing._project(rows, settings, collapsing._argument_types(ledger, settings), position) -%}
+        {%- do collapsing._begin_table(this, parts, position.after is none) -%}
+        {{- parts -}}
     {%- endif -%}
 {%- endmacro %}

@@ -1,15 +1,19 @@
 {#
     Gives a subquery of every staged row with `decision`. The rows of each batch are put in the order in which they decide,
     beside what the ledger had seen of their key before that batch (struct `stored`); the same macros as in the fold say which
-    one decides and whether it applies. `held` is what _batches_of gives of the ledger.
+    one decides and whether it applies.
+
+    held   as _batches_of gives it of the ledger
+    notes  as _notes_of gives it
+    batch  {number, unread} of a batch that is about to be appended: only its rows are decided; none for all staged rows
 #}
-{% macro _decided_rows(stage, ledger, settings, columns, held) %}
+{% macro _decided_rows(stage, ledger, settings, columns, held, notes, batch=none) %}
 {%- set names = columns | map(attribute='name') | list -%}
 {%- set looked_up = settings.block and held is not none and settings.input == 'events' -%}
 (
 with
 
-{{ collapsing._taken_rows(stage, ledger, settings, columns, held) }},
+{{ collapsing._taken_rows(stage, ledger, settings, columns, held, notes, batch) }},
 
 -- rows that the engine has decided about
 unread as (
@@ -21,7 +25,7 @@ unread as (
 
 {% endif -%}
 {% if looked_up -%}
-{{ collapsing._seen_before(ledger, settings) }},
+{{ collapsing._seen_before(ledger, settings, notes) }},
 
 {% endif -%}
 {{ collapsing._ranked_rows(settings, columns) }},
@@ -51,34 +55,43 @@ where ledger_reason is not null
 
 
 {# Gives the CTE `taken`: every staged row with the batch that took it, and with a reason where no engine has decided about it. #}
-{% macro _taken_rows(stage, ledger, settings, columns, held) -%}
+{% macro _taken_rows(stage, ledger, settings, columns, held, notes, batch) -%}
 {%- set block = adapter.quote(settings.block) if settings.block -%}
+{%- set is_noted = settings.block and held and not batch -%}
 -- every staged row with the batch that took it
 taken as (
     select
         {{ collapsing._select_list(columns | map(attribute='name'), of='staged') }},
-        {{ 'blocks.ledger_batch' if settings.block and held else 'cast(null as int) as ledger_batch' }},
+        {{ 'blocks.ledger_batch' if is_noted else 'cast(' ~ (batch.number if batch else 'null') ~ ' as int) as ledger_batch' }},
         {{ collapsing._is_delete(settings) }} as ledger_delete,
         {{ 'staged.' ~ block if settings.block else 'cast(null as string)' }} as ledger_arrival,
         coalesce(
             {{ collapsing._bad_reason(settings) }},
-            {{ "'unread'" if not held else "if(blocks.ledger_batch is null, 'unread', null)" if settings.block else 'null' }}
+            {{ "if(blocks.ledger_batch is null, 'unread', null)" if is_noted else 'null' if held or batch else "'unread'" }}
         ) as ledger_reason
     from {{ collapsing._aliased(stage, 'staged') }}
-    {%- if settings.block and held %}
+    {%- if is_noted %}
     left join (
         select block as ledger_block, ledger_batch
         from {{ collapsing._blocks_relation(ledger) }}
-        where ledger_batch between {{ held.first }} and {{ held.last }}
+        where
+            {{ collapsing._is_held(held) }}
+            and block is not null
+            {%- if notes.unread %}
+            and taken_in not in ({{ notes.unread | join(', ') }})
+            {%- endif %}
     ) as blocks
         on cast(staged.{{ block }} as string) = blocks.ledger_block
+    {%- endif %}
+    {%- if batch %}
+    where {{ batch.unread }}
     {%- endif %}
 )
 {%- endmacro %}
 
 
 {# Gives the CTE `seen`: by key and batch, the last that the ledger had seen of the key before that batch. #}
-{% macro _seen_before(ledger, settings) -%}
+{% macro _seen_before(ledger, settings, notes) -%}
 {%- set key = collapsing._row_list(settings.key, 'asked') -%}
 {%- set newest = ['stored.ledger_batch', 'stored.ledger_sign'] -%}
 {%- if settings.engine == 'replacing' -%}
@@ -94,6 +107,9 @@ seen as (
     from (select distinct {{ collapsing._row_list(settings.key) }}, ledger_batch from unread) as asked
     inner join {{ ledger }} as stored
         on {{ collapsing._same_key(settings.key, 'asked', 'stored') }} and stored.ledger_batch < asked.ledger_batch
+        {%- for pair in notes.undone %}
+        and not (asked.ledger_batch > {{ pair[0] }} and stored.ledger_batch in ({{ pair | join(', ') }}))
+        {%- endfor %}
     group by {{ key }}, asked.ledger_batch
 )
 {%- endmacro %}

@@ -69,9 +69,12 @@ touched as (
     select {{ '/*+ broadcast(unread) */ ' if batch.rows <= 1000000 }}stored.*
     from {{ ledger }} as stored
     left semi join unread on {{ collapsing._same_key(settings.key, 'stored', 'unread') }}
-    {%- if batch.bounds %}
+    {%- if batch.bounds or batch.undone %}
     where
-        {{ batch.bounds }}
+        {{ batch.bounds or 'true' }}
+        {%- if batch.undone %}
+        and stored.ledger_batch not in ({{ batch.undone | sum(start=[]) | join(', ') }})
+        {%- endif %}
     {%- endif %}
 )
 {%- endmacro %}

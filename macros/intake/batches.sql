@@ -1,7 +1,12 @@
 {#
-    Gives {first, last} of the batch numbers that a ledger or projection holds, or none where it holds no batch. On
-    parquet a batch is what is registered as a partition: files of a killed run are not, and are never counted. `model_relation`
-    is the ledger or projection whose format the relation has.
+    Gives what batches a ledger or projection holds, or none where it holds none:
+        first    the oldest batch after which its state can still be read
+        last     the newest batch
+        later    the batches after the base, in order
+        base     the batches up to this one are one compacted base, under the number -<base>; 0 where there is none
+        covered  batches that are still registered although the base stands for them: an optimize was killed
+    On parquet a batch is what is registered as a partition: files of a killed run are not, and are never counted.
+    `model_relation` is the ledger or projection whose format the relation has.
 #}
 {% macro _batches_of(relation, model_relation=none) %}
     {% set existing = load_relation(relation) %}
@@ -10,19 +15,82 @@
     {% endif %}
     {% set numbers = [] %}
     {% if collapsing._commits_atomically(model_relation or relation) %}
-        {% for row in collapsing._rows_of('select min(ledger_batch), max(ledger_batch) from ' ~ existing) if row[0] is not none %}
-            {% do numbers.extend([row[0] | int, row[1] | int]) %}
-        {% endfor %}
+        {% set ends = collapsing._rows_of('select min(ledger_batch), max(ledger_batch) from ' ~ existing)[0] %}
+        {% if ends[0] is not none %}
+            {% set least, greatest = ends[0] | int, ends[1] | int %}
+            {% do numbers.append(least) if least < 0 %}
+            {#- a batch without rows is no batch here; to ask for it does no harm -#}
+            {% do numbers.extend(range(least if least > 0 else 1 - least, greatest + 1)) %}
+        {% endif %}
     {% else %}
-        {% for row in collapsing._rows_of('show partitions ' ~ existing) %}
-            {% do numbers.append(row[0].split('=')[1] | int) %}
-        {% endfor %}
+        {% do numbers.extend(collapsing._partitions_of(existing)) %}
     {% endif %}
-    {{ return({'first': numbers | min, 'last': numbers | max} if numbers else none) }}
+    {{ return(collapsing._told_apart(numbers) if numbers else none) }}
+{% endmacro %}
+
+
+{# Gives the numbers that a table is partitioned by; none of a table that is not there. #}
+{% macro _partitions_of(relation) %}
+    {% set numbers = [] %}
+    {% for row in (collapsing._rows_of('show partitions ' ~ relation) if relation is not none else []) %}
+        {% do numbers.append(row[0].split('=')[1] | int) %}
+    {% endfor %}
+    {{ return(numbers) }}
+{% endmacro %}
+
+
+{# Gives what _batches_of gives, of the numbers that are held. #}
+{% macro _told_apart(numbers) %}
+    {% set least = numbers | min %}
+    {% set base = -least if least < 0 else 0 %}
+    {{ return({
+        'first': base or least,
+        'last': [numbers | max, base] | max,
+        'later': numbers | select('gt', base) | sort,
+        'base': base,
+        'covered': numbers | reject('equalto', least) | select('le', base) | sort if base else []
+    }) }}
+{% endmacro %}
+
+
+{# Gives SQL that is true for rows of a table of notes that belong to batches which its ledger holds. #}
+{% macro _is_held(held) %}
+    {{ return(
+        '(ledger_batch between ' ~ (held.base + 1 if held.base else held.first) ~ ' and ' ~ held.last
+        ~ (' or ledger_batch = -' ~ held.base if held.base) ~ ')'
+    ) }}
 {% endmacro %}
 
 
 {# Gives whether an append to a model's table is one atomic commit, as the formats with a transaction log have it. #}
 {% macro _commits_atomically(relation) %}
     {{ return(collapsing._model_of(relation).config.file_format in ['delta', 'iceberg']) }}
+{% endmacro %}
+
+
+{#
+    Gives what can stand behind `from` for the rows of a ledger or projection that count, those up to the batch `as_of` or all:
+    its base and the batches after it. While an optimize drops batches on parquet, the base stands beside what it covers, and
+    that must be passed over. The base is asked of the rows themselves, so that a view over this stays true.
+#}
+{% macro _counted_rows(relation, as_of=none) %}
+    {% set is_subquery = relation | string != collapsing._named(relation) | string %}
+    {% set base = collapsing._base_of(relation) %}
+    {% set conditions = ['true'] if is_subquery else [] %}
+    {% if not is_subquery and not collapsing._commits_atomically(relation) %}
+        {% do conditions.append('(ledger_batch = ' ~ base ~ ' or ledger_batch > -' ~ base ~ ')') %}
+    {% endif %}
+    {% if as_of is not none %}
+        {% set gone = collapsing._text_literal(
+            'collapsing: ' ~ relation.identifier ~ ' has no state as_of=' ~ as_of ~ ' any more: it was optimized since'
+        ) %}
+        {% do conditions.append('ledger_batch <= if(-' ~ base ~ ' > ' ~ as_of ~ ', raise_error(' ~ gone ~ '), ' ~ as_of ~ ')') %}
+    {% endif %}
+    {{ return('(select * from ' ~ relation ~ ' where ' ~ conditions | join(' and ') ~ ')' if conditions else relation | string) }}
+{% endmacro %}
+
+
+{# Gives SQL for the number of the base of a ledger or projection, which is below 0; 0 where there is none. #}
+{% macro _base_of(relation) %}
+    {{ return('(select coalesce(min(ledger_batch), 0) from ' ~ collapsing._named(relation) ~ ' where ledger_batch < 0)') }}
 {% endmacro %}

@@ -1,14 +1,34 @@
 {#
     Runs after a ledger's insert. A batch that appended nothing (every row a duplicate) left no partition, so that its
-    blocks would be read again: register it empty. Delta and Iceberg have no empty partition; there such blocks are read
-    again by the next run and come to nothing again.
+    blocks would be read again: it is registered empty. Delta and Iceberg have no empty partition; there such blocks are read
+    again by the next run and come to nothing again. Then the batch's row of the history is written, a new table is marked
+    with its rules, and the ledger is optimized where that is asked for, and let go.
 #}
 {% macro _close_batch(ledger) %}
-    {% if execute and not collapsing._commits_atomically(ledger) %}
-        {% set noted = collapsing._batches_of(collapsing._blocks_relation(ledger), ledger) %}
+    {% if execute %}
         {% set held = collapsing._batches_of(ledger) %}
-        {% if noted and (not held or held.last < noted.last) %}
-            alter table {{ ledger }} add if not exists partition (ledger_batch = {{ noted.last }})
+        {% set noted = collapsing._batches_of(collapsing._blocks_relation(ledger), ledger) %}
+        {% if noted and (not held or held.last < noted.last) and not collapsing._commits_atomically(ledger)
+            and collapsing._is_noted_by_this_run(ledger, noted.last) %}
+            {% call statement('close_batch') %}
+                alter table {{ ledger }} add if not exists partition (ledger_batch = {{ noted.last }})
+            {% endcall %}
+            {% set held = collapsing._batches_of(ledger) %}
         {% endif %}
+        {% do collapsing._write_history(ledger, held) if held %}
+        {% set settings = collapsing._ledger_settings(model.name, model.config.meta.get('collapsing')) %}
+        {% do collapsing._sign_ledger(ledger, settings) %}
+        {% do collapsing._finish_table(ledger) %}
+        {% do collapsing._optimize_if_worth(ledger, settings) if held %}
+        {% do collapsing._release_hold(ledger) %}
     {% endif %}
+{% endmacro %}
+
+
+{# Gives whether the note of a batch is this run's: one of a killed run says nothing of what this one has done. #}
+{% macro _is_noted_by_this_run(ledger, number) %}
+    {{ return(collapsing._rows_of(
+        'select 1 from ' ~ collapsing._blocks_relation(ledger) ~ ' where ledger_batch = ' ~ number
+        ~ " and run_id = '" ~ invocation_id ~ "' limit 1"
+    ) | length == 1) }}
 {% endmacro %}

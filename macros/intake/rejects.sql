@@ -24,7 +24,7 @@
                     ledger_block string,
                     ledger_batch int
                 )
-                {{ file_format_clause() }}
+                {{ collapsing._using(ledger) }}
                 partitioned by (ledger_batch)
             {% endcall %}
             {% call statement('set_aside') %}

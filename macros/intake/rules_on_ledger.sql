@@ -36,13 +36,13 @@
 {% endmacro %}
 
 
-{# Runs after a ledger's insert: marks a new table with the rules that it was folded by. #}
-{% macro _sign_ledger(ledger) %}
-    {% if execute %}
-        {% set rules = collapsing._rules_of(collapsing._ledger_settings(model.name, model.config.meta.get('collapsing'))) %}
-        {% if collapsing._rules_on(ledger) != rules %}
+{# Marks a new table with the rules that it was folded by. #}
+{% macro _sign_ledger(ledger, settings) %}
+    {% set rules = collapsing._rules_of(settings) %}
+    {% if collapsing._rules_on(ledger) != rules %}
+        {% call statement('sign_ledger') %}
             alter table {{ ledger }}
             set tblproperties ('collapsing.rules' = {{ collapsing._text_literal(tojson(rules)) }})
-        {% endif %}
+        {% endcall %}
     {% endif %}
 {% endmacro %}

@@ -39,20 +39,23 @@
     {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
     {% set ledger = collapsing._built_relation(node) %}
     {% set held = collapsing._batches_of(ledger) %}
+    {% set counted = collapsing._counted_rows(ledger) %}
     {% set row = collapsing._rows_of(
-        'select count_if(ledger_sign = 1), count_if(ledger_sign = -1), count_if(ledger_sign = 0) from ' ~ ledger
+        'select count_if(ledger_sign = 1), count_if(ledger_sign = -1), count_if(ledger_sign = 0) from ' ~ counted
     )[0] %}
     {% set rows = row | sum %}
-    {% set live = collapsing._rows_of('select count(*) from ' ~ collapsing._final_of_ledger(ledger, settings))[0][0] %}
+    {% set live = collapsing._rows_of(
+        'select count(*) from ' ~ collapsing._final_of_ledger(counted, settings, held.base if held else 0)
+    )[0][0] %}
     {% set lines = {
         'engine': settings.engine ~ ', input: ' ~ settings.input,
-        'batches': (held.first ~ ' to ' ~ held.last) if held else 'none',
+        'batches': ((held.first ~ ' to ' ~ held.last) if held else 'none') ~ (', a base up to ' ~ held.base if held and held.base else ''),
         'rows': rows,
         'live rows': live,
         'tombstones': row[2]
     } %}
     {% if collapsing._keeps_every_row(settings) %}
-        {% set left = collapsing._rows_of('select count(*) from ' ~ collapsing._collapsed_rows(ledger, settings))[0][0] %}
+        {% set left = collapsing._rows_of('select count(*) from ' ~ collapsing._collapsed_rows(counted, settings))[0][0] %}
         {% do lines.update({'rows to collapse': rows - left}) %}
     {% else %}
         {% do lines.update({'pairs to collapse': row[1]}) %}
@@ -73,7 +76,7 @@
     {% set lines = {} %}
     {% set rows = collapsing._rows_of(
         "select finding, count(*), concat_ws('; ', slice(sort_array(collect_list(ledger_key)), 1, 3)) from ("
-        ~ collapsing._findings(ledger, settings, adapter.get_columns_in_relation(ledger)) ~ ') group by finding order by finding'
+        ~ collapsing._findings(collapsing._rows_not_undone(ledger), settings, adapter.get_columns_in_relation(ledger)) ~ ') group by finding order by finding'
     ) %}
     {% for row in rows %}
         {% do lines.update({'finding ' ~ row[0]: row[1] ~ ' keys, for example ' ~ row[2]}) %}

@@ -18,7 +18,7 @@
     {% endif %}
     {% if stale and collapsing._may_write() %}
         {% do collapsing._log(stale ~ ': building it again from the whole ledger') %}
-        {% do adapter.drop_relation(load_relation(projection)) %}
+        {% do collapsing._drop_marked(projection) %}
         {{ return({'after': none, 'upto': upto}) }}
     {% endif %}
     {{ return({'after': read.last if read else none, 'upto': upto}) }}
@@ -31,13 +31,18 @@
 {% endmacro %}
 
 
-{# Runs after a projection's insert: marks a new table with the settings that it was built with. #}
-{% macro _sign_projection(projection) %}
+{# Runs after a projection's insert: marks a new table with the settings that it was built with, and lets it go. #}
+{% macro _close_projection(projection) %}
     {% if execute %}
         {% set settings = collapsing._projection_settings(model.name, model.config.meta.get('collapsing')) %}
         {% set signature = collapsing._signature(settings) %}
         {% if collapsing._property_of(projection, 'collapsing.signature') != signature %}
-            alter table {{ projection }} set tblproperties ('collapsing.signature' = '{{ signature }}')
+            {% call statement('sign_projection') %}
+                alter table {{ projection }} set tblproperties ('collapsing.signature' = '{{ signature }}')
+            {% endcall %}
         {% endif %}
+        {% do collapsing._finish_table(projection) %}
+        {% do collapsing._merge_many_parts(projection) %}
+        {% do collapsing._release_hold(projection) %}
     {% endif %}
 {% endmacro %}

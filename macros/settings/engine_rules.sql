@@ -7,7 +7,7 @@
     {% if settings.engine == 'deduplicating' %}
         {{ return({
             'needs': [],
-            'silent': ['version', 'sign', 'partition_by'] + marks_of_deletes,
+            'silent': ['version', 'sign', 'partition_by', 'tombstone_retention'] + marks_of_deletes,
             'because': 'the first row of a key wins'
         }) }}
     {% elif settings.engine == 'replacing' %}
@@ -19,19 +19,19 @@
     {% elif settings.engine == 'collapsing' and settings.input == 'signed' %}
         {{ return({
             'needs': ['sign', 'order_by'],
-            'silent': ['version', 'partition_by'] + marks_of_deletes,
+            'silent': ['version', 'partition_by', 'tombstone_retention'] + marks_of_deletes,
             'because': 'rows bring their own cancel rows and count in the order in which they arrive'
         }) }}
     {% elif settings.engine == 'collapsing' %}
         {{ return({
             'needs': ['order_by'],
-            'silent': ['version', 'deletes', 'partition_by'],
+            'silent': ['version', 'deletes', 'partition_by', 'tombstone_retention'],
             'because': 'rows count in the order in which they arrive'
         }) }}
     {% elif settings.input == 'signed' %}
         {{ return({
             'needs': ['sign', 'version'],
-            'silent': ['partition_by'] + marks_of_deletes,
+            'silent': ['partition_by', 'tombstone_retention'] + marks_of_deletes,
             'because': 'rows bring their own cancel rows, each with the version that it cancels'
         }) }}
     {% endif %}

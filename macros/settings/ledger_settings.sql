@@ -5,7 +5,7 @@
 {% macro _ledger_settings(model_name, given) %}
     {% set known = [
         'engine', 'key', 'version', 'sign', 'is_deleted', 'input', 'deletes', 'block', 'order_by', 'partition_by', 'combine',
-        'on_bad_rows'
+        'on_bad_rows', 'count_decisions', 'tombstone_retention', 'optimize'
     ] %}
     {% if given is not mapping or not given %}
         {{ collapsing._refuse(model_name, "a ledger needs settings in config(meta={'collapsing': {...}}): at least 'key'") }}
@@ -18,6 +18,7 @@
         'input': collapsing._one_of(model_name, given, 'input', ['events', 'signed']),
         'deletes': collapsing._one_of(model_name, given, 'deletes', ['versioned', 'unversioned']),
         'on_bad_rows': collapsing._one_of(model_name, given, 'on_bad_rows', ['fail', 'reject']),
+        'count_decisions': collapsing._one_of(model_name, given, 'count_decisions', [true, false]),
         'key': collapsing._columns_of(model_name, given, 'key'),
         'version': collapsing._columns_of(model_name, given, 'version'),
         'order_by': collapsing._columns_of(model_name, given, 'order_by'),
@@ -25,7 +26,9 @@
         'sign': collapsing._column_of(model_name, given, 'sign'),
         'is_deleted': collapsing._column_of(model_name, given, 'is_deleted'),
         'block': collapsing._column_of(model_name, given, 'block'),
-        'combine': given.get('combine') or {}
+        'combine': given.get('combine') or {},
+        'tombstone_retention': given.get('tombstone_retention'),
+        'optimize': given.get('optimize', 'manual')
     } %}
     {% do collapsing._check_engine(model_name, settings, given) %}
     {% if settings.sign and settings.is_deleted %}
@@ -40,6 +43,13 @@
         ) }}
     {% endif %}
     {% do collapsing._check_combine(model_name, settings) %}
+    {% do collapsing._check_retention(model_name, settings) %}
+    {% set optimize = settings.optimize %}
+    {% if optimize not in ['manual', 'auto'] and (optimize is boolean or optimize is not number or not 0 < optimize <= 1) %}
+        {{ collapsing._refuse_setting(
+            model_name, 'optimize', 'manual, auto, or a share of dead rows above 0 and up to 1, such as 0.3', optimize
+        ) }}
+    {% endif %}
     {{ return(settings) }}
 {% endmacro %}
 
@@ -67,4 +77,21 @@
             ) }}
         {% endif %}
     {% endfor %}
+{% endmacro %}
+
+
+{# A retention is taken from the greatest version: there must be one number or time that it can be taken from. #}
+{% macro _check_retention(model_name, settings) %}
+    {% set retention = settings.tombstone_retention %}
+    {% if retention is not none and (retention is boolean or not (retention is string or retention is number) or retention == '') %}
+        {{ collapsing._refuse_setting(
+            model_name, 'tombstone_retention', "SQL that can be taken from a version, such as 1000 or 'interval 7 days'", retention
+        ) }}
+    {% endif %}
+    {% if retention is not none and settings.version | length != 1 %}
+        {{ collapsing._refuse(
+            model_name, "setting 'tombstone_retention' is taken from the greatest version: it needs a 'version' of one column; given: "
+            ~ settings.version | join(', ')
+        ) }}
+    {% endif %}
 {% endmacro %}

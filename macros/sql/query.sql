@@ -14,3 +14,18 @@
 {% macro _may_write() %}
     {{ return(flags.WHICH in ['run', 'build']) }}
 {% endmacro %}
+
+
+{#
+    Writes rows into partitions of a table that none has been registered for, which the rows may be read from: Spark allows that
+    for partitions that it finds in the rows, not for one that is named.
+#}
+{% macro _write_partitions(relation, sql) %}
+    {% call statement('overwrite_mode') %}
+        set spark.sql.sources.partitionOverwriteMode = DYNAMIC
+    {% endcall %}
+    {% call statement('write_partitions') %}
+        insert overwrite table {{ relation }} partition (ledger_batch)
+        {{ sql }}
+    {% endcall %}
+{% endmacro %}

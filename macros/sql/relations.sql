@@ -19,3 +19,18 @@
     {% endfor %}
     {{ return(none) }}
 {% endmacro %}
+
+
+{# Gives the clause that names the format of a model's tables, or nothing where Spark's default is used. #}
+{% macro _using(relation) %}
+    {% set format = collapsing._model_of(relation).config.file_format %}
+    {{ return('using ' ~ format if format else '') }}
+{% endmacro %}
+
+
+{# Gives the folder of a table. #}
+{% macro _location_of(relation) %}
+    {% for row in collapsing._rows_of('describe table extended ' ~ relation) if row[0] == 'Location' %}
+        {{ return(row[1]) }}
+    {% endfor %}
+{% endmacro %}

@@ -10,6 +10,6 @@
             node.name, 'the test collapsed counts states against cancels; the engine replacing has no cancel rows'
         ) }}
     {%- endif -%}
-    {{ collapsing._findings(model, settings, adapter.get_columns_in_relation(model)) }}
+    {{ collapsing._findings(collapsing._rows_not_undone(model), settings, adapter.get_columns_in_relation(model)) }}
 {%- endif -%}
 {% endtest %}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 from collections import Counter
 from pathlib import Path
@@ -27,11 +26,13 @@ def in_full(begins: str, place: int = 1):
 LEDGER_STEPS = [
     in_full("describe extended"),
     in_full("select grouping("),
+    in_full("select decision, count(*)"),
     in_full("create table if not exists crash.{}__blocks"),
     in_full("insert overwrite table crash.{}__blocks"),
     in_full("create or replace temporary view"),
     always("insert overwrite table crash.{} "),
-    always("show partitions crash.{}__blocks", 2),
+    always("show partitions crash.{}__blocks"),
+    in_full("insert overwrite table crash.{}__history"),
     in_full("show tblproperties", 2),
 ]
 PROJECTION_STEPS = [
@@ -128,22 +129,48 @@ def test_two_runs_that_die_one_after_the_other(crash) -> None:
     life.check(project.rows)
 
 
-def test_a_full_refresh_that_dies_is_finished_by_the_next_run(crash) -> None:
+def test_a_full_refresh_that_dies_is_finished_by_the_next_run(crash, spark) -> None:
     project, life = crash
-    failpoint = Failpoint(tuple(LEDGERS), "create table crash.{}", 1)
+    names = (*LEDGERS, *(f"sums_of_{name}" for name in SUMMED))
+    failpoint = Failpoint(names, "create table crash.{} ", 1)
     project.invoke("run", "--full-refresh", "--exclude", "finals", "sums", runner=dbtRunner(callbacks=[failpoint]))
     assert failpoint.died == set(LEDGERS)
+    project.invoke("run", "--full-refresh", "--select", *names[len(LEDGERS) :], runner=dbtRunner(callbacks=[failpoint]))
+    for name in names:
+        task = _folder(spark, name) / "_temporary" / "0" / "task"
+        task.mkdir(parents=True)
+        (task / "part-0.parquet").write_text("half of it")
     project.run("run", "--exclude", "finals", "sums")
     life.check(project.rows)
+    assert not [row for row in project.rows("show tables in crash") if row[1].endswith("__unfinished")]
 
 
-def test_a_table_that_was_being_created_leaves_a_folder_that_is_named(crash, spark) -> None:
+def test_a_first_run_that_dies_is_finished_by_the_next_run(crash, spark) -> None:
     project, life = crash
-    folder = Path(spark.sql("describe schema crash").where("info_name = 'Location'").first()[1].removeprefix("file:")) / "first"
-    project.sql("drop table crash.first")
-    (folder / "_temporary" / "0").mkdir(parents=True)
-    said = project.fails("run", "--select", "first")
-    assert "LOCATION_ALREADY_EXISTS" in said and str(folder) in said
-    shutil.rmtree(folder)
+    for name in LEDGERS:
+        project.sql(f"drop table crash.{name}")
+    failpoint = Failpoint(tuple(LEDGERS), "insert overwrite table crash.{} ", 1)
+    project.invoke("run", "--exclude", "finals", "sums", runner=dbtRunner(callbacks=[failpoint]))
+    assert failpoint.died == set(LEDGERS)
+    for name in LEDGERS:
+        (_folder(spark, name) / "_temporary" / "0" / "task").mkdir(parents=True)
     project.run("run", "--exclude", "finals", "sums")
     life.check(project.rows)
+
+
+def test_a_folder_that_is_not_ours_is_named_and_left_alone(crash, spark) -> None:
+    project, life = crash
+    project.sql("drop table crash.first")
+    stranger = _folder(spark, "first") / "somebody"
+    stranger.mkdir(parents=True)
+    said = project.fails("run", "--select", "first")
+    assert "LOCATION_ALREADY_EXISTS" in said and str(stranger.parent) in said
+    assert stranger.is_dir()
+    stranger.rmdir()
+    project.run("run", "--exclude", "finals", "sums")
+    life.check(project.rows)
+
+
+def _folder(spark, name: str) -> Path:
+    """Give the folder of a table of the project."""
+    return Path(spark.sql("describe schema crash").where("info_name = 'Location'").first()[1].removeprefix("file:")) / name

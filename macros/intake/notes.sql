@@ -1,0 +1,86 @@
+{#
+    <ledger>__blocks notes what each batch of a ledger takes: a row for each block, and one without a block for the batch itself.
+    A note is written before its batch and is true when the ledger holds that batch.
+        block      the token, as text; NULL in the row of the batch
+        staged     how many rows the block, or the batch, had when it was taken
+        taken_in   the batch
+        decisions  of the batch: how many of its rows came to what; of a block NULL
+        undoes     of a batch that takes an earlier one back: that one; else NULL
+        unread     whether the blocks of the earlier one count as unread again; else NULL
+        run_id     dbt's invocation_id
+        taken_at   when the note was written
+    Partitions are batches, as in the ledger: those that its base stands for are one partition here too.
+#}
+{% macro _blocks_relation(ledger) %}
+    {{ return(api.Relation.create(
+        database=ledger.database, schema=ledger.schema, identifier=ledger.identifier ~ '__blocks', type='table'
+    )) }}
+{% endmacro %}
+
+
+{#
+    Gives, of a ledger that holds the batches `held`,
+        folded   tokens of the blocks that are folded
+        undone   pairs [batch, the batch that it takes back], newest first
+        unread   batches whose blocks count as unread again
+#}
+{% macro _notes_of(ledger, held) %}
+    {% set notes = {'folded': [], 'undone': [], 'unread': []} %}
+    {% set blocks = load_relation(collapsing._blocks_relation(ledger)) %}
+    {% if held and blocks %}
+        {% set rows = collapsing._rows_of(
+            'select block, taken_in, undoes, unread from ' ~ blocks ~ ' where ' ~ collapsing._is_held(held)
+        ) %}
+        {#- an undo that was itself taken back undoes nothing -#}
+        {% for row in rows | selectattr(2) | sort(attribute='1', reverse=true) if row[1] not in notes.undone | map('last') %}
+            {% do notes.undone.append([row[1], row[2]]) %}
+            {% do notes.unread.append(row[2]) if row[3] %}
+        {% endfor %}
+        {% do notes.folded.extend(rows | selectattr(0, 'string') | rejectattr(1, 'in', notes.unread) | map('first')) %}
+    {% endif %}
+    {{ return(notes) }}
+{% endmacro %}
+
+
+{# Writes down which blocks a batch takes, and what becomes of its rows. #}
+{% macro _note_blocks(ledger, number, found, decisions) %}
+    {% set counts = [] %}
+    {% for decision, rows in decisions.items() %}
+        {% do counts.append("'" ~ decision ~ "', " ~ rows ~ 'L') %}
+    {% endfor %}
+    {% set values = ['(null, ' ~ found.rows ~ 'L, map(' ~ counts | join(', ') ~ '), null, null)'] %}
+    {% for block in found.summary %}
+        {% do values.append('(' ~ collapsing._text_literal(block.token) ~ ', ' ~ block.rows ~ 'L, null, null, null)') %}
+    {% endfor %}
+    {% do collapsing._note(ledger, number, values) %}
+{% endmacro %}
+
+
+{# Writes the note of a batch. One that a killed run wrote under its number is overwritten, never added to. #}
+{% macro _note(ledger, number, values) %}
+    {% set blocks = collapsing._blocks_relation(ledger) %}
+    {% call statement('create_blocks') %}
+        create table if not exists {{ blocks }} (
+            block string, staged bigint, taken_in int, decisions map<string, bigint>, undoes int, unread boolean, run_id string,
+            taken_at timestamp, ledger_batch int
+        )
+        {{ collapsing._using(ledger) }}
+        partitioned by (ledger_batch)
+    {% endcall %}
+    {% call statement('note_blocks') %}
+        insert overwrite table {{ blocks }} partition (ledger_batch = {{ number }})
+        select /*+ coalesce(1) */
+            block, staged, {{ number }}, cast(decisions as map<string, bigint>), cast(undoes as int), cast(unread as boolean),
+            '{{ invocation_id }}', current_timestamp()
+        from values {{ values | join(', ') }} as taken (block, staged, decisions, undoes, unread)
+    {% endcall %}
+    {% do adapter.cache_added(blocks) %}
+{% endmacro %}
+
+
+{# Gives what can stand behind `from` for the rows of a ledger that count, without batches that were taken back and their undos. #}
+{% macro _rows_not_undone(ledger) %}
+    {% set rows = collapsing._counted_rows(ledger) %}
+    {% set undone = collapsing._notes_of(ledger, collapsing._batches_of(collapsing._named(ledger))).undone | sum(start=[]) %}
+    {{ return('(select * from ' ~ rows ~ ' where ledger_batch not in (' ~ undone | join(', ') ~ '))' if undone else rows) }}
+{% endmacro %}

@@ -1,0 +1,146 @@
+{#
+    A base is written in one commit that adds it, under the number -<upto>, beside the batches that it stands for; _counted_rows
+    passes those over from then on. On Delta and Iceberg the same commit removes them. On parquet they are dropped
+    afterwards, one by one, which may be cut off and gone on with at any time.
+#}
+
+
+{#
+    Writes a base of the batches up to `upto` and drops what it stands for; says what there was before and what is left. `sql`
+    gives the table's columns in their order.
+#}
+{% macro _write_base(node, relation, held, upto, sql) %}
+    {% set before = collapsing._size_of(relation) %}
+    {% do collapsing._say(node.name, 'folding the batches up to ' ~ upto ~ ' into a base') %}
+    {% if collapsing._commits_atomically(relation) %}
+        {% call statement('write_base') %}
+            insert into {{ relation }} replace where ledger_batch <= {{ upto }}
+            {{ sql }}
+        {% endcall %}
+    {% else %}
+        {% do collapsing._begin_base(relation, held, upto) %}
+        {% do collapsing._write_partitions(relation, sql) %}
+        {% do collapsing._mark_empty_base(relation, upto) if -upto not in collapsing._partitions_of(relation) %}
+        {% do collapsing._drop_covered(relation, collapsing._batches_of(relation)) %}
+    {% endif %}
+    {% set after = collapsing._size_of(relation) %}
+    {% do collapsing._say(node.name, 'rows: ' ~ before.rows ~ ', now ' ~ after.rows) %}
+    {% do collapsing._say(node.name, 'bytes: ' ~ before.bytes ~ ', now ' ~ after.bytes) if before.bytes is not none %}
+{% endmacro %}
+
+
+{# Gives {rows, bytes} of a table; bytes are those of its data files, none where the format does not tell them. #}
+{% macro _size_of(relation) %}
+    {% if collapsing._model_of(relation).config.file_format == 'iceberg' %}
+        {{ return({'rows': collapsing._rows_of('select count(*) from ' ~ relation)[0][0], 'bytes': none}) }}
+    {% endif %}
+    {% set row = collapsing._rows_of(
+        'select coalesce(sum(file_rows), 0), coalesce(sum(bytes), 0) from (select count(*) as file_rows, '
+        ~ 'max(_metadata.file_size) as bytes from ' ~ relation ~ ' group by _metadata.file_path)'
+    )[0] %}
+    {{ return({'rows': row[0], 'bytes': row[1]}) }}
+{% endmacro %}
+
+
+{# Gives the table that owns the files of dropped batches until the next optimize, so that queries that read them end well. #}
+{% macro _dropped_relation(relation) %}
+    {{ return(api.Relation.create(
+        database=relation.database, schema=relation.schema, identifier=relation.identifier ~ '__dropped', type='table'
+    )) }}
+{% endmacro %}
+
+
+{#
+    Drops what a base stands for, on parquet. Each batch changes folders with an empty one of <table>__dropped and is then
+    dropped; every step can be done again.
+#}
+{% macro _drop_covered(relation, held) %}
+    {% if held and held.covered %}
+        {% set dropped = collapsing._dropped_relation(relation) %}
+        {% do collapsing._create_dropped(relation) %}
+        {% set partitions = [] %}
+        {% for number in held.covered %}
+            {% do partitions.append('partition (ledger_batch = ' ~ number ~ ')') %}
+        {% endfor %}
+        {% call statement('own_dropped') %}
+            alter table {{ dropped }} add if not exists {{ partitions | join(' ') }}
+        {% endcall %}
+        {% set here, there = collapsing._location_of(relation), collapsing._location_of(dropped) %}
+        {% for number in held.covered %}
+            {% set folder = '/ledger_batch=' ~ number %}
+            {% call statement('empty_covered') %}
+                alter table {{ relation }} partition (ledger_batch = {{ number }})
+                set location {{ collapsing._text_literal(there ~ folder) }}
+            {% endcall %}
+            {% call statement('keep_dropped') %}
+                alter table {{ dropped }} partition (ledger_batch = {{ number }})
+                set location {{ collapsing._text_literal(here ~ folder) }}
+            {% endcall %}
+        {% endfor %}
+        {% call statement('drop_covered') %}
+            alter table {{ relation }} drop if exists {{ partitions | join(', ') }}
+        {% endcall %}
+        {% do collapsing._drop_merged_notes(relation, held.base) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#
+    Writes a base of which no row is left: one row of sign 0 and NULLs, which counts for nothing. Readers ask the rows for the
+    number of the base.
+#}
+{% macro _mark_empty_base(relation, upto) %}
+    {% call statement('mark_empty_base') %}
+        insert overwrite table {{ relation }} partition (ledger_batch = {{ -upto }}) (ledger_sign) values (0)
+    {% endcall %}
+{% endmacro %}
+
+
+{# Drops notes that those of a ledger's base hold again, and those of an older base. #}
+{% macro _drop_merged_notes(ledger, base) %}
+    {% set blocks = load_relation(collapsing._blocks_relation(ledger)) %}
+    {% set partitions = [] %}
+    {% for number in collapsing._partitions_of(blocks) if -base < number <= base %}
+        {% do partitions.append('partition (ledger_batch = ' ~ number ~ ')') %}
+    {% endfor %}
+    {% if partitions %}
+        {% call statement('drop_notes') %}
+            alter table {{ blocks }} drop if exists {{ partitions | join(', ') }}
+        {% endcall %}
+    {% endif %}
+{% endmacro %}
+
+
+{#
+    Says in <table>__dropped that a base is about to be written, and empties the folder of one that a killed optimize began and
+    that no later one has written.
+#}
+{% macro _begin_base(relation, held, upto) %}
+    {% set dropped = collapsing._dropped_relation(relation) %}
+    {% set nulls = ['null'] * (adapter.get_columns_in_relation(relation) | length - 1) %}
+    {% for number in collapsing._partitions_of(load_relation(dropped)) if number < 0 and number != -held.base %}
+        {% call statement('empty_left_over') %}
+            insert overwrite table {{ relation }} partition (ledger_batch = {{ number }})
+            select {{ nulls | join(', ') }} where false
+        {% endcall %}
+        {% call statement('drop_left_over') %}
+            alter table {{ relation }} drop if exists partition (ledger_batch = {{ number }})
+        {% endcall %}
+    {% endfor %}
+    {% do adapter.drop_relation(dropped) if load_relation(dropped) is not none %}
+    {% do collapsing._create_dropped(relation) %}
+    {% call statement('begin_base') %}
+        alter table {{ dropped }} add partition (ledger_batch = {{ -upto }})
+    {% endcall %}
+{% endmacro %}
+
+
+{# Creates <table>__dropped. #}
+{% macro _create_dropped(relation) %}
+    {% call statement('create_dropped') %}
+        create table if not exists {{ collapsing._dropped_relation(relation) }} (nothing int, ledger_batch int)
+        using parquet
+        partitioned by (ledger_batch)
+    {% endcall %}
+    {% do adapter.cache_added(collapsing._dropped_relation(relation)) %}
+{% endmacro %}

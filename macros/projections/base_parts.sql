@@ -1,0 +1,56 @@
+{#
+    Merges the oldest parts of a projection into a base: one row for each group, and one for each value that is kept, with what the
+    batches add up to. The newest `keep_batches` stay as they are, for as_of.
+#}
+{% macro _optimize_projection(node, projection, keep_batches) %}
+    {% set held = collapsing._batches_of(projection) %}
+    {% do collapsing._drop_covered(projection, held) %}
+    {% set upto = held.last - keep_batches if held else 0 %}
+    {% if not held or upto <= held.base %}
+        {% do collapsing._say(node.name, 'there is nothing to merge') %}
+    {% else %}
+        {% do collapsing._write_base(node, projection, held, upto, collapsing._base_parts(projection, held, upto)) %}
+    {% endif %}
+{% endmacro %}
+
+
+{# Gives the rows of a projection's base. What adds up to nothing is left out, and with it what floats have left behind. #}
+{% macro _base_parts(projection, held, upto) %}
+{%- set added, kept, counts = [], [], [] -%}
+{%- set columns = adapter.get_columns_in_relation(projection) | map(attribute='name') | list -%}
+{%- for column in columns if column != 'ledger_batch' -%}
+    {%- set adds_up = column.startswith('ledger_') and column != 'ledger_part' and not column.startswith('ledger_value_') -%}
+    {%- do (added if adds_up else kept).append(column) -%}
+    {%- do counts.append('coalesce(sum(' ~ adapter.quote(column) ~ '), 0) <> 0') if adds_up and not column.startswith('ledger_sum_') -%}
+{%- endfor -%}
+select /*+ coalesce(1) */
+    {%- for column in columns %}
+    {{ -upto ~ ' as ledger_batch' if column == 'ledger_batch'
+        else 'try_sum(' ~ adapter.quote(column) ~ ') as ' ~ adapter.quote(column) if column in added
+        else adapter.quote(column) }}{{ ',' if not loop.last }}
+    {%- endfor %}
+from {{ projection }}
+where
+    (ledger_batch = {{ -held.base }} or ledger_batch > {{ held.base }})
+    and ledger_batch <= {{ upto }}
+{%- if kept %}
+group by {{ collapsing._row_list(kept) }}
+{%- endif %}
+having
+    {{ counts | join('\n    or ') }}
+{% endmacro %}
+
+
+{#
+    Runs after a projection's insert: merges its parts when there are more than 16, all but the newest 8, so that reading it
+    does not grow with its age and the newest states can still be asked for.
+#}
+{% macro _merge_many_parts(projection) %}
+    {% set held = collapsing._batches_of(projection) %}
+    {% if held and held.later | length > 16 %}
+        {% set upto = held.later[-9] %}
+        {% do collapsing._write_base(
+            collapsing._model_of(projection), projection, held, upto, collapsing._base_parts(projection, held, upto)
+        ) %}
+    {% endif %}
+{% endmacro %}

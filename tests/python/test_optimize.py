@@ -1,0 +1,236 @@
+"""Optimize and undo: fewer rows, the same answer, at every moment, whatever cuts them off."""
+
+from __future__ import annotations
+
+import json
+import threading
+
+import pytest
+from dbt.cli.main import dbtRunner
+from dbt_project import values
+from lives import LEDGERS, SCHEMA, Life, project_files
+from test_crash import Failpoint
+
+
+@pytest.fixture(scope="module")
+def shrunk(make_project):
+    """A project with a ledger of every engine and input and projections, four blocks folded; gives (project, life)."""
+    project = make_project("shrunk", project_files("select * from shrunk.arrived"))
+    project.sql("create schema if not exists shrunk")
+    project.sql(f"create table shrunk.arrived ({SCHEMA}) using parquet")
+    life = Life()
+    for _ in range(4):
+        _fold_next(project, life)
+    return project, life
+
+
+def _fold_next(project, life: Life, *selected: str) -> None:
+    """Stage the next block and fold it."""
+    project.sql(f"insert into shrunk.arrived values {values(life.next_block())}")
+    project.run("run", *selected)
+
+
+def _operate(project, operation: str, runner: dbtRunner | None = None, **arguments):
+    """Run an operation; gives dbt's result."""
+    return project.invoke("run-operation", f"collapsing.{operation}", "--args", json.dumps(arguments), runner=runner)
+
+
+def _optimize(project, model: str, **arguments) -> None:
+    assert _operate(project, "optimize", model=model, **arguments).success
+
+
+def _rows(project, ledger: str) -> list[tuple]:
+    """Give (batch, sign, rows) of a ledger."""
+    return project.rows(f"select ledger_batch, ledger_sign, count(*) from {ledger} group by 1, 2 order by 1, 2")
+
+
+def test_a_base_is_what_is_left_and_the_answer_stays(shrunk) -> None:
+    project, life = shrunk
+    for ledger in LEDGERS:
+        _optimize(project, ledger)
+    life.check(project.rows)
+    for ledger in LEDGERS:
+        assert {batch for batch, _, _ in _rows(project, ledger)} == {-4}, ledger
+        assert not any(sign == -1 for _, sign, _ in _rows(project, ledger)), ledger
+    assert project.rows("select block, taken_in, ledger_batch from versioned__blocks where block is not null order by 1") == [
+        (f"b{number:04}", number, -4) for number in range(1, 5)
+    ]
+
+
+def test_batches_are_folded_upon_a_base(shrunk) -> None:
+    project, life = shrunk
+    for _ in range(3):
+        _fold_next(project, life)
+    life.check(project.rows)
+    assert [row[0] for row in project.rows("select distinct ledger_batch from versioned order by 1")] == [-4, 5, 6, 7]
+
+
+def test_a_state_older_than_the_base_is_refused(shrunk) -> None:
+    project, _ = shrunk
+    _optimize(project, "versioned", keep_batches=2)
+    assert project.rows("select distinct ledger_batch from versioned order by 1") == [(-5,), (6,), (7,)]
+    said = project.fails("show", "--inline", "select * from {{ collapsing.final(ref('versioned'), as_of=4) }}")
+    assert "optimized later, and holds the states after batches 5 to 7" in said
+    project.run("show", "--inline", "select * from {{ collapsing.final(ref('versioned'), as_of=5) }}")
+    said = project.fails("show", "--inline", "select * from {{ collapsing.changes(ref('versioned'), after=4) }}")
+    assert "was optimized up to batch 5" in said
+
+
+def test_a_view_over_an_older_state_says_that_it_is_gone(shrunk) -> None:
+    project, life = shrunk
+    project.write("models/before.sql", "{{ config(materialized='view') }}select * from {{ collapsing.final(ref('versioned'), as_of=6) }}")
+    project.run("run", "--select", "before")
+    assert project.rows("select * from before")
+    _optimize(project, "versioned")
+    with pytest.raises(Exception, match="versioned has no state as_of=6 any more"):
+        project.rows("select * from before")
+    (project.directory / "models/before.sql").unlink()
+    life.check(project.rows)
+
+
+def test_what_a_projection_has_not_read_stays(shrunk, capsys) -> None:
+    project, life = shrunk
+    _fold_next(project, life)
+    _fold_next(project, life, "--exclude", "sums_of_collapsed", "finals", "sums")
+    _optimize(project, "collapsed")
+    assert [row[0] for row in project.rows("select distinct ledger_batch from collapsed order by 1")] == [-8, 9]
+    project.run("run")
+    life.check(project.rows)
+    _optimize(project, "collapsed")
+    assert {batch for batch, _, _ in _rows(project, "collapsed")} == {-9}
+    life.check(project.rows)
+
+
+# Before which statement of an optimize dbt dies.
+STEPS = (
+    "insert overwrite table shrunk.{}__blocks",
+    "alter table shrunk.{}__dropped add partition",
+    "insert overwrite table shrunk.{} partition",
+    "create table if not exists shrunk.{}__dropped",
+    "alter table shrunk.{} partition",
+    "alter table shrunk.{}__dropped partition",
+    "alter table shrunk.{} drop",
+    "alter table shrunk.{}__blocks drop",
+)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_an_optimize_that_dies_is_finished_by_what_comes_next(shrunk, step: str) -> None:
+    project, life = shrunk
+    _fold_next(project, life)
+    for ledger in ("versioned", "signed", "replaced"):
+        failpoint = Failpoint(("macro_optimize",), step.format(ledger), 1)
+        _operate(project, "optimize", runner=dbtRunner(callbacks=[failpoint]), model=ledger)
+        assert failpoint.died, ledger
+    life.check(project.rows)
+    _fold_next(project, life)
+    life.check(project.rows)
+    for ledger in ("versioned", "signed", "replaced"):
+        _optimize(project, ledger)
+        assert {batch for batch, _, _ in _rows(project, ledger)} == {-life.blocks}, ledger
+    life.check(project.rows)
+
+
+def test_readers_see_every_row_once_while_batches_are_dropped(shrunk, spark) -> None:
+    project, life = shrunk
+    for _ in range(2):
+        _fold_next(project, life)
+    seen, done = [], threading.Event()
+
+    def read() -> None:
+        session = spark.newSession()
+        while not done.is_set():
+            seen.append(session.sql("select count(*), sum(amount) from shrunk.finals where ledger = 'versioned'").first())
+
+    expected = project.sql("select count(*), sum(amount) from finals where ledger = 'versioned'").first()
+    reader = threading.Thread(target=read)
+    reader.start()
+    try:
+        _optimize(project, "versioned")
+    finally:
+        done.set()
+        reader.join()
+    assert len(seen) > 1 and set(seen) == {expected}
+
+
+def test_a_ledger_of_which_nothing_is_left(make_project) -> None:
+    project = make_project("emptied", project_files("select * from emptied.arrived"))
+    project.sql("create schema if not exists emptied")
+    project.sql(f"create table emptied.arrived ({SCHEMA}) using parquet")
+    for sign, block in ((1, "a"), (-1, "b")):
+        project.sql(f"insert into emptied.arrived values {values([(0, 1, 1, sign < 0, 5, sign, block)])}")
+        project.run("run", "--select", "stage_events", "stage_signed", "collapsed", "signed", "sums_of_signed")
+    for ledger in ("collapsed", "signed"):
+        _optimize(project, ledger)
+        assert project.rows(f"select ledger_batch, ledger_sign, id from {ledger}") == [(-2, 0, None)]
+        assert project.rows(f"select * from {ledger}__blocks where block = 'a' and ledger_batch <> -2") == []
+    project.sql(f"insert into emptied.arrived values {values([(0, 1, 2, False, 7, 1, 'c')])}")
+    project.run("run", "--select", "stage_events", "stage_signed", "collapsed", "signed", "sums_of_signed")
+    for ledger in ("collapsed", "signed"):
+        assert project.rows(f"select ledger_batch, amount from {ledger} where ledger_sign = 1") == [(3, 7)]
+
+
+@pytest.fixture(scope="module")
+def undone(make_project):
+    """The same project for undo; gives (project, life)."""
+    project = make_project("undone", project_files("select * from shrunk.undone"))
+    project.sql("create schema if not exists shrunk")
+    project.sql(f"create table shrunk.undone ({SCHEMA}) using parquet")
+    return project, Life()
+
+
+def test_undo_gives_the_state_before_the_batch(undone) -> None:
+    project, life = undone
+    states = []
+    for _ in range(5):
+        project.sql(f"insert into shrunk.undone values {values(life.next_block())}")
+        project.run("run")
+        states.append((project.rows("select * from finals order by all"), project.rows("select * from sums order by all")))
+        if life.blocks < 2:
+            continue
+        for ledger in LEDGERS:
+            assert _operate(project, "undo", model=ledger).success == (ledger != "replaced"), ledger
+        project.run("run")
+        without = "where ledger <> 'replaced' order by all"
+        before = [row for row in states[-2][0] if row[0] != "replaced"]
+        assert project.rows(f"select * from finals {without}") == before, life.blocks
+        assert project.rows("select * from sums order by all") == states[-2][1], life.blocks
+        for ledger in (name for name in LEDGERS if name != "replaced"):
+            assert _operate(project, "undo", model=ledger).success
+        project.run("run")
+        life.check(project.rows)
+
+
+def test_undone_blocks_are_read_again_when_asked(undone) -> None:
+    project, life = undone
+    for ledger in (name for name in LEDGERS if name != "replaced"):
+        assert _operate(project, "undo", model=ledger, unread=True).success
+    project.run("run")
+    life.check(project.rows)
+    project.sql(f"insert into shrunk.undone values {values(life.next_block())}")
+    project.run("run")
+    life.check(project.rows)
+
+
+def test_an_undone_batch_is_not_folded_into_a_base_without_its_undo(undone, capsys) -> None:
+    project, life = undone
+    project.sql(f"insert into shrunk.undone values {values(life.next_block())}")
+    project.run("run")
+    assert _operate(project, "undo", model="versioned").success
+    project.run("run")
+    last = project.rows("select max(ledger_batch) from versioned")[0][0]
+    _optimize(project, "versioned", keep_batches=1)
+    assert project.rows("select max(-ledger_batch) from versioned") == [(last - 2,)]
+    _optimize(project, "versioned")
+    assert {batch for batch, _, _ in _rows(project, "versioned")} == {-last}
+    assert _operate(project, "undo", model="versioned").success is False
+
+
+def test_the_history_has_a_row_for_each_batch(undone) -> None:
+    project, _ = undone
+    rows = project.rows("select ledger_batch, blocks, rows_read, states, cancels, undoes, seconds > 0 from signed__history order by 1")
+    assert [row[0] for row in rows] == list(range(1, len(rows) + 1))
+    assert rows[0][1:] == (1, 3, 3, 0, None, True)
+    assert rows[2][1:] == (None, 0, rows[1][4], rows[1][3], 2, True)
+    counted = project.rows("select sum(rows_read), sum(aggregate(map_values(decisions), 0L, (a, b) -> a + b)) from versioned__history")
+    assert counted[0][0] == counted[0][1] > 0
