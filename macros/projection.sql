@@ -6,9 +6,10 @@
         post_hook='{{ collapsing._sign_projection(this) }}'
     ) -}}
     {%- if execute -%}
-        {%- do collapsing._refuse_unprojectable(ledger) -%}
+        {%- set finer = collapsing._finer_of(ledger) -%}
         {%- set settings = collapsing._projection_settings(model.name, model.config.meta.get('collapsing')) -%}
+        {%- set types = collapsing._types_of(ledger) if finer else collapsing._argument_types(ledger, settings) -%}
         {%- set position = collapsing._position_of(this, ledger, settings) -%}
-        {{- collapsing._project(ledger, settings, collapsing._argument_types(ledger, settings), position) -}}
+        {{- collapsing._project(ledger, settings, types, position, finer) -}}
     {%- endif -%}
 {%- endmacro %}
