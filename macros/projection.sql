@@ -6,12 +6,13 @@
         post_hook='{{ collapsing._close_projection(this) }}'
     ) -}}
     {%- if execute -%}
-        {%- do collapsing._refuse_unprojectable(ledger) -%}
+        {%- set finer = collapsing._finer_of(ledger) -%}
         {%- set settings = collapsing._projection_settings(model.name, model.config.meta.get('collapsing')) -%}
         {%- do collapsing._take_hold(model.name, this) if collapsing._may_write() -%}
+        {%- set types = collapsing._types_of(ledger) if finer else collapsing._argument_types(ledger, settings) -%}
         {%- set position = collapsing._position_of(this, ledger, settings) -%}
         {%- set rows = ledger if position.after is not none else collapsing._counted_rows(ledger) -%}
-        {%- set parts = collapsing._project(rows, settings, collapsing._argument_types(ledger, settings), position) -%}
+        {%- set parts = collapsing._project(rows, settings, types, position, finer) -%}
         {%- do collapsing._begin_table(this, parts, position.after is none) -%}
         {{- parts -}}
     {%- endif -%}

@@ -38,16 +38,7 @@
 
 {# Gives up to which batch a ledger can be folded into its base. #}
 {% macro _foldable_batches(node, ledger, held, notes, keep_batches) %}
-    {% set limit = namespace(upto=held.last - keep_batches) %}
-    {% for projection in graph.nodes.values() if node.unique_id in projection.depends_on.nodes
-        and collapsing._kind_if_any(projection) == 'projection' %}
-        {% set relation = adapter.get_relation(projection.database, projection.schema, projection.alias) %}
-        {% set read = collapsing._batches_of(relation) if relation is not none else none %}
-        {% if read and read.last < limit.upto and not collapsing._has_read(relation, ledger, read.last, limit.upto) %}
-            {% do collapsing._say(node.name, "projection '" ~ projection.name ~ "' has read up to batch " ~ read.last ~ ': later ones stay') %}
-            {% set limit.upto = read.last %}
-        {% endif %}
-    {% endfor %}
+    {% set limit = namespace(upto=collapsing._read_by_all(node, ledger, held.last - keep_batches)) %}
     {#- a batch that a later one takes back is not folded without it: a base cannot be passed over in part -#}
     {% for pair in notes.undone if pair[1] <= limit.upto < pair[0] %}
         {% set limit.upto = pair[1] - 1 %}
@@ -56,10 +47,28 @@
 {% endmacro %}
 
 
+{# Gives the last batch, `upto` at most, that all projections of a ledger or projection have read. #}
+{% macro _read_by_all(node, source, upto) %}
+    {% set limit = namespace(upto=upto) %}
+    {% for projection in graph.nodes.values() if node.unique_id in projection.depends_on.nodes
+        and collapsing._kind_if_any(projection) == 'projection' %}
+        {% set relation = adapter.get_relation(projection.database, projection.schema, projection.alias) %}
+        {% set read = collapsing._batches_of(relation) if relation is not none else none %}
+        {% if read and read.last < limit.upto and not collapsing._has_read(relation, source, read.last, limit.upto) %}
+            {% do collapsing._say(node.name, "projection '" ~ projection.name ~ "' has read up to batch " ~ read.last ~ ': later ones stay') %}
+            {% set limit.upto = read.last %}
+        {% endif %}
+    {% endfor %}
+    {{ return(limit.upto) }}
+{% endmacro %}
+
+
 {# Gives whether batches that a projection holds no rows of have none for it; it is then marked as having read them. #}
-{% macro _has_read(projection, ledger, after, upto) %}
+{% macro _has_read(projection, source, after, upto) %}
+    {#- tombstones of a ledger count for nothing -#}
+    {% set counting = ' and ledger_sign <> 0' if collapsing._kind_if_any(collapsing._model_of(source)) == 'ledger' else '' %}
     {% if collapsing._commits_atomically(projection) or collapsing._rows_of(
-        'select 1 from ' ~ ledger ~ ' where ledger_batch > ' ~ after ~ ' and ledger_batch <= ' ~ upto ~ ' and ledger_sign <> 0 limit 1'
+        'select 1 from ' ~ source ~ ' where ledger_batch > ' ~ after ~ ' and ledger_batch <= ' ~ upto ~ counting ~ ' limit 1'
     ) %}
         {{ return(false) }}
     {% endif %}

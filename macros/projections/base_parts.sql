@@ -5,7 +5,7 @@
 {% macro _optimize_projection(node, projection, keep_batches) %}
     {% set held = collapsing._batches_of(projection) %}
     {% do collapsing._drop_covered(projection, held) %}
-    {% set upto = held.last - keep_batches if held else 0 %}
+    {% set upto = collapsing._read_by_all(node, projection, held.last - keep_batches) if held else 0 %}
     {% if not held or upto <= held.base %}
         {% do collapsing._say(node.name, 'there is nothing to merge') %}
     {% else %}
@@ -48,9 +48,8 @@ having
 {% macro _merge_many_parts(projection) %}
     {% set held = collapsing._batches_of(projection) %}
     {% if held and held.later | length > 16 %}
-        {% set upto = held.later[-9] %}
-        {% do collapsing._write_base(
-            collapsing._model_of(projection), projection, held, upto, collapsing._base_parts(projection, held, upto)
-        ) %}
+        {% set node = collapsing._model_of(projection) %}
+        {% set upto = collapsing._read_by_all(node, projection, held.later[-9]) %}
+        {% do collapsing._write_base(node, projection, held, upto, collapsing._base_parts(projection, held, upto)) if upto > held.base %}
     {% endif %}
 {% endmacro %}

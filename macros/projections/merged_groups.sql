@@ -1,21 +1,54 @@
-{# Gives a subquery of the merged groups: those that still have a live row. `types` as _types_of gives them. #}
+{#
+    Gives a subquery of the merged groups: those that still have a live row. `types` as _types_of gives them.
+
+    Where measures keep values, the parts are added up by group and value first: what is left of a value tells whether it is there.
+#}
 {% macro _final_of_projection(projection, settings, types, as_of) %}
 {%- set groups = settings.group_by.keys() | list -%}
+{%- set values = collapsing._value_measures(settings.measures) -%}
+{%- set parts = collapsing._counted_rows(projection, as_of) -%}
 (
     select
         {%- for group in groups %}
         {{ adapter.quote(group) }},
         {%- endfor %}
         {%- for measure in settings.measures %}
-        {{ collapsing._merged_measure(projection, measure, types) }} as {{ adapter.quote(measure.name) }}{{ ',' if not loop.last }}
+        {{ collapsing._merged_measure(projection, measure, types, values) }} as {{ adapter.quote(measure.name) }}
+        {{- ',' if not loop.last }}
         {%- endfor %}
-    from {{ projection }}
-    {%- if as_of is not none %}
-    where ledger_batch <= {{ as_of }}
+    from {{ collapsing._parts_by_value(parts, settings, groups, types) | indent(4) if values else parts }}
+    {%- if values %}
+    where
+        ledger_part = 0
+        {%- for value in values %}
+        or {{ adapter.quote('ledger_count_' ~ value.name) }} > 0
+        {%- endfor %}
     {%- endif %}
     {%- if groups %}
     group by {{ collapsing._row_list(groups) }}
     {%- endif %}
     having sum(ledger_sign) <> 0
+)
+{%- endmacro %}
+
+
+{# Gives a subquery of one row for each group, and one for each group and value, with what the batches add up to. #}
+{% macro _parts_by_value(parts, settings, groups, types) %}
+{%- set values, others = [], ['ledger_part', 'ledger_sign', 'ledger_batch'] -%}
+{%- for measure in collapsing._value_measures(settings.measures) -%}
+    {%- do values.append('ledger_value_' ~ measure.name) -%}
+{%- endfor -%}
+(
+    select
+        {%- for name in groups + values %}
+        {{ adapter.quote(name) }},
+        {%- endfor %}
+        ledger_part,
+        {%- for name in types if name.startswith('ledger_') and name not in values + others %}
+        try_sum({{ adapter.quote(name) }}) as {{ adapter.quote(name) }},
+        {%- endfor %}
+        sum(ledger_sign) as ledger_sign
+    from {{ parts }}
+    group by {{ collapsing._row_list(groups + values + ['ledger_part']) }}
 )
 {%- endmacro %}

@@ -1,69 +1,143 @@
 {#
-    Gives the rows that a projection appends for the ledger's batches (after, upto]: per group the net number of rows and,
-    per measure, sums in which a cancel row counts against the state row that it takes back.
+    Gives the rows that a projection appends for the batches (after, upto] of what it reads: per group the net number of rows
+    and the parts of each measure, in which a cancel row counts against the state row that it takes back; and, for the measures
+    that keep values, per group and value how many more or fewer of it there are. `ledger_part` is 0 in a row of a group, and
+    in a row of a value the place of its column among the columns of values.
 
-    ledger    relation of the ledger, or a subquery of its rows
+    source    relation of the ledger or the finer projection, or a subquery of its rows
     settings  as _projection_settings gives them
-    types     Spark type of each measure's argument by measure name, as _argument_types gives them
-    position  {after, upto}: batch numbers; with `after` none the whole ledger is read
+    types     over a ledger the Spark type of each measure's argument by measure name, as _argument_types gives them; over a
+              projection the type of each of its columns, as _types_of gives them
+    position  {after, upto}: batch numbers; with `after` none all is read
+    finer     settings of the projection that is read; none over a ledger
 #}
-{% macro _project(ledger, settings, types, position) %}
-{%- set groups = settings.group_by.keys() | list -%}
+{% macro _project(source, settings, types, position, finer=none) %}
+{%- set read = (
+    'ledger_batch > ' ~ position.after ~ ' and ' if position.after is not none else ''
+) ~ 'ledger_batch <= ' ~ position.upto -%}
+{%- set values = collapsing._value_measures(settings.measures) | map(attribute='name') | list -%}
+{%- set measures = [] -%}
+{%- for measure in collapsing._measures_with_parts(settings.measures) -%}
+    {%- do measures.append({
+        'name': measure.name,
+        'parts': collapsing._added_by_part(measure, finer, types) if finer else collapsing._added_by_row(measure, types[measure.name])
+    }) -%}
+{%- endfor -%}
 with
 
+{{ collapsing._added_by_groups(source, settings, measures, read) if finer
+    else collapsing._added_by_rows(source, settings, measures, read) }}
+{%- if not values %}
+
+{{ collapsing._merged_parts(settings, measures, values, position) }}
+{%- else %},
+
+-- a row for each group, and one for each group and value
+merged as (
+    {{ collapsing._merged_parts(settings, measures, values, position) | indent(4) }}
+)
+
+select *
+from merged
+where
+    ledger_part = 0
+    {%- for value in values %}
+    or {{ adapter.quote('ledger_count_' ~ value) }} <> 0
+    {%- endfor %}
+{%- endif %}
+{% endmacro %}
+
+
+{# Gives the CTEs that turn rows of a ledger into what each adds to the parts of its group; the last one is `added`. #}
+{% macro _added_by_rows(ledger, settings, measures, read) -%}
 -- rows that count (tombstones do not) of the batches not read yet
 changes as (
     select
         {%- for name, sql in settings.group_by.items() %}
         {{ sql }} as {{ adapter.quote(name) }},
         {%- endfor %}
-        {%- for measure in settings.measures if measure.argument != '*' %}
+        {%- for measure in collapsing._measures_with_parts(settings.measures) %}
         {{ measure.argument }} as {{ adapter.quote('ledger_value_' ~ measure.name) }},
         {%- endfor %}
         ledger_sign
     from {{ ledger }}
     where
         ledger_sign <> 0
-        and {{ 'ledger_batch > ' ~ position.after ~ ' and ' if position.after is not none }}ledger_batch <= {{ position.upto }}
-)
+        and {{ read }}
+),
 
+-- what each of them adds to its group
+added as (
+    select
+        {%- for group in settings.group_by %}
+        {{ adapter.quote(group) }},
+        {%- endfor %}
+        {%- for measure in measures %}
+        {%- for part in measure.parts %}
+        {{ part.added }} as {{ adapter.quote(part.name) }},
+        {%- endfor %}
+        {%- endfor %}
+        ledger_sign
+    from changes
+)
+{%- endmacro %}
+
+
+{# Gives the select that adds up the CTE `added` by group, and by group and value for the measures in `values`, which keep some. #}
+{% macro _merged_parts(settings, measures, values, position) -%}
+{%- set groups = settings.group_by.keys() | list -%}
 select
     {%- for group in groups %}
     {{ adapter.quote(group) }},
     {%- endfor %}
-    {%- for measure in settings.measures %}
-    {%- for part in collapsing._parts_of(measure, types) %}
-    {{ part.sql }} as {{ adapter.quote(part.name) }},
+    {%- for measure in measures %}
+    {%- for part in measure.parts %}
+    {{ collapsing._merged_part(measure.name, part, values) }} as {{ adapter.quote(part.name) }},
     {%- endfor %}
     {%- endfor %}
-    sum(ledger_sign) as ledger_sign,
+    {%- if values %}
+    case {%- for value in values %} when {{ collapsing._is_value(value) }} then {{ loop.index }}{% endfor %} else 0 end as ledger_part,
+    {%- endif %}
+    {{ collapsing._of_groups('sum(ledger_sign)', values, '0') }} as ledger_sign,
     {{ position.upto }} as ledger_batch
-from changes
-{%- if groups %}
+from added
+{%- if values %}
+group by grouping sets (
+    ({{ collapsing._row_list(groups) }})
+    {%- for value in values %},
+    ({{ collapsing._row_list(groups + ['ledger_value_' ~ value]) }})
+    {%- endfor %}
+)
+{%- elif groups %}
 group by {{ collapsing._row_list(groups) }}
 {%- else %}
 having count(*) > 0
 {%- endif %}
+{%- endmacro %}
+
+
+{# Gives SQL for a part of a measure in _merged_parts. #}
+{% macro _merged_part(measure, part, values) %}
+    {% set column = adapter.quote(part.name) %}
+    {% if part.name == 'ledger_value_' ~ measure %}
+        {{ return(column) }}
+    {% elif measure in values %}
+        {{ return('if(' ~ collapsing._is_value(measure) ~ ', sum(' ~ column ~ '), null)') }}
+    {% elif not part.dtype %}
+        {{ return(collapsing._of_groups('sum(' ~ column ~ ')', values, 'null')) }}
+    {% endif %}
+    {% set total = collapsing._or_error(collapsing._sum_that_fits(column, part.dtype), this, measure) %}
+    {{ return(collapsing._of_groups('if(count(' ~ column ~ ') = 0, null, ' ~ total ~ ')', values, 'null')) }}
 {% endmacro %}
 
 
-{# Stops when what a projection is asked to read is not a ledger, or keeps no cancel rows. #}
-{% macro _refuse_unprojectable(ledger) %}
-    {% set node = collapsing._model_of(ledger) %}
-    {% set kind = collapsing._kind_if_any(node) %}
-    {% if kind != 'ledger' %}
-        {{ collapsing._refuse(
-            model.name,
-            "a projection reads a ledger, a model whose settings say how its rows collapse; '" ~ ledger.identifier ~ "' is "
-            ~ ('a projection' if kind == 'projection' else 'none')
-        ) }}
-    {% endif %}
-    {% if collapsing._ledger_settings(node.name, node.config.meta.collapsing).engine == 'replacing' %}
-        {{ collapsing._refuse(
-            model.name,
-            "the ledger '" ~ node.name ~ "' has the engine replacing: it has no cancel rows, so that a replaced row would count for"
-            ~ ' ever. Give the ledger the engine versioned_collapsing (or collapsing, where there is no version), or aggregate'
-            ~ " collapsing.final(ref('" ~ node.name ~ "')) in a model of your own"
-        ) }}
-    {% endif %}
+{# Gives the condition that a row of _merged_parts is one of a measure's values. #}
+{% macro _is_value(measure) %}
+    {{ return('grouping(' ~ adapter.quote('ledger_value_' ~ measure) ~ ') = 0') }}
+{% endmacro %}
+
+
+{# Gives SQL that is computed in rows of groups only, in whose grouping set no column of values is; elsewhere something else. #}
+{% macro _of_groups(sql, values, otherwise) %}
+    {{ return('if(grouping_id() = ' ~ (2 ** (values | length) - 1) ~ ', ' ~ sql ~ ', ' ~ otherwise ~ ')' if values else sql) }}
 {% endmacro %}
