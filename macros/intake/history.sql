@@ -41,7 +41,8 @@
 {# Writes the row of one batch. #}
 {% macro _write_history_of(ledger, history, number) %}
     {% set blocks = load_relation(collapsing._blocks_relation(ledger)) %}
-    {% set seconds = "if(run_id = '" ~ invocation_id ~ "', unix_millis(current_timestamp()) - unix_millis(taken_at), null) / 1000" %}
+    {% set since_note = 'unix_millis(current_timestamp()) - unix_millis(taken_at)' %}
+    {% set seconds = "if(run_id = '" ~ invocation_id ~ "', " ~ since_note ~ ', null) / 1000' %}
     {% call statement('write_history') %}
         insert overwrite table {{ history }} partition (ledger_batch = {{ number }})
         select /*+ coalesce(1) */

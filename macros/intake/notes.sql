@@ -78,7 +78,7 @@
 {% endmacro %}
 
 
-{# Gives what can stand behind `from` for the rows of a ledger that count, without batches that were taken back and their undos. #}
+{# Gives what can stand behind `from` for the rows of a ledger that count, without batches taken back and their undos. #}
 {% macro _rows_not_undone(ledger) %}
     {% set rows = collapsing._counted_rows(ledger) %}
     {% set undone = collapsing._notes_of(ledger, collapsing._batches_of(collapsing._named(ledger))).undone | sum(start=[]) %}

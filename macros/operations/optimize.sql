@@ -2,7 +2,9 @@
     {% if execute %}
         {% set node = collapsing._asked_model('optimize', model) %}
         {% if keep_batches is not integer or keep_batches < 0 %}
-            {{ collapsing._refuse(node.name, "optimize's keep_batches must be a number of batches, 0 or more; given: " ~ keep_batches) }}
+            {{ collapsing._refuse(
+                node.name, "optimize's keep_batches must be a number of batches, 0 or more; given: " ~ keep_batches
+            ) }}
         {% endif %}
         {% set kind = collapsing._kind_of(node, 'optimize') %}
         {% set relation = collapsing._built_relation(node) %}
@@ -27,11 +29,12 @@
     {% do collapsing._drop_covered(ledger, held) %}
     {% set notes = collapsing._notes_of(ledger, held) %}
     {% set upto = collapsing._foldable_batches(node, ledger, held, notes, keep_batches) if held else 0 %}
-    {% do collapsing._say(node.name, 'the base stands for the batches up to ' ~ held.base ~ ' already, and no later one can be folded into it')
-        if held and upto <= held.base %}
-    {% if held and upto > held.base %}
+    {% if not held or upto <= held.base %}
+        {% do collapsing._say(node.name, 'there is no batch to fold' ~ (': the base stands for those up to ' ~ held.base if held else '')) %}
+    {% else %}
         {% do collapsing._merge_notes(ledger, held, upto) %}
-        {% do collapsing._write_base(node, ledger, held, upto, collapsing._base_rows(ledger, settings, held, upto, notes.undone)) %}
+        {% set sql = collapsing._base_rows(ledger, settings, held, upto, notes.undone) %}
+        {% do collapsing._write_base(node, ledger, held, upto, sql) %}
     {% endif %}
 {% endmacro %}
 
@@ -55,7 +58,9 @@
         {% set relation = adapter.get_relation(projection.database, projection.schema, projection.alias) %}
         {% set read = collapsing._batches_of(relation) if relation is not none else none %}
         {% if read and read.last < limit.upto and not collapsing._has_read(relation, source, read.last, limit.upto) %}
-            {% do collapsing._say(node.name, "projection '" ~ projection.name ~ "' has read up to batch " ~ read.last ~ ': later ones stay') %}
+            {% do collapsing._say(
+                node.name, "projection '" ~ projection.name ~ "' has read up to batch " ~ read.last ~ ': later ones stay'
+            ) %}
             {% set limit.upto = read.last %}
         {% endif %}
     {% endfor %}

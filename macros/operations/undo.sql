@@ -2,7 +2,9 @@
     {% if execute %}
         {% set node = collapsing._asked_model('undo', model) %}
         {% if collapsing._kind_of(node, 'undo') == 'projection' %}
-            {{ collapsing._refuse(node.name, 'undo takes back a batch of a ledger; this is a projection, which follows its ledger') }}
+            {{ collapsing._refuse(
+                node.name, 'undo takes back a batch of a ledger; this is a projection, which follows its ledger'
+            ) }}
         {% endif %}
         {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
         {% do collapsing._refuse_undo(node, settings, unread) %}

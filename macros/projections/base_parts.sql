@@ -21,7 +21,9 @@
 {%- for column in columns if column != 'ledger_batch' -%}
     {%- set adds_up = column.startswith('ledger_') and column != 'ledger_part' and not column.startswith('ledger_value_') -%}
     {%- do (added if adds_up else kept).append(column) -%}
-    {%- do counts.append('coalesce(sum(' ~ adapter.quote(column) ~ '), 0) <> 0') if adds_up and not column.startswith('ledger_sum_') -%}
+    {%- if adds_up and not column.startswith('ledger_sum_') -%}
+        {%- do counts.append('coalesce(sum(' ~ adapter.quote(column) ~ '), 0) <> 0') -%}
+    {%- endif -%}
 {%- endfor -%}
 select /*+ coalesce(1) */
     {%- for column in columns %}
@@ -50,6 +52,8 @@ having
     {% if held and held.later | length > 16 %}
         {% set node = collapsing._model_of(projection) %}
         {% set upto = collapsing._read_by_all(node, projection, held.later[-9]) %}
-        {% do collapsing._write_base(node, projection, held, upto, collapsing._base_parts(projection, held, upto)) if upto > held.base %}
+        {% if upto > held.base %}
+            {% do collapsing._write_base(node, projection, held, upto, collapsing._base_parts(projection, held, upto)) %}
+        {% endif %}
     {% endif %}
 {% endmacro %}

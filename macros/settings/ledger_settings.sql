@@ -83,7 +83,8 @@
 {# A retention is taken from the greatest version: there must be one number or time that it can be taken from. #}
 {% macro _check_retention(model_name, settings) %}
     {% set retention = settings.tombstone_retention %}
-    {% if retention is not none and (retention is boolean or not (retention is string or retention is number) or retention == '') %}
+    {% set is_sql = (retention is string and retention != '') or (retention is number and retention is not boolean) %}
+    {% if retention is not none and not is_sql %}
         {{ collapsing._refuse_setting(
             model_name, 'tombstone_retention', "SQL that can be taken from a version, such as 1000 or 'interval 7 days'", retention
         ) }}

@@ -78,7 +78,9 @@ def test_a_state_older_than_the_base_is_refused(shrunk) -> None:
 
 def test_a_view_over_an_older_state_says_that_it_is_gone(shrunk) -> None:
     project, life = shrunk
-    project.write("models/before.sql", "{{ config(materialized='view') }}select * from {{ collapsing.final(ref('versioned'), as_of=6) }}")
+    project.write(
+        "models/before.sql", "{{ config(materialized='view') }}select * from {{ collapsing.final(ref('versioned'), as_of=6) }}"
+    )
     project.run("run", "--select", "before")
     assert project.rows("select * from before")
     _optimize(project, "versioned")
@@ -228,9 +230,13 @@ def test_an_undone_batch_is_not_folded_into_a_base_without_its_undo(undone, caps
 
 def test_the_history_has_a_row_for_each_batch(undone) -> None:
     project, _ = undone
-    rows = project.rows("select ledger_batch, blocks, rows_read, states, cancels, undoes, seconds > 0 from signed__history order by 1")
+    rows = project.rows(
+        "select ledger_batch, blocks, rows_read, states, cancels, undoes, seconds > 0 from signed__history order by 1"
+    )
     assert [row[0] for row in rows] == list(range(1, len(rows) + 1))
     assert rows[0][1:] == (1, 3, 3, 0, None, True)
     assert rows[2][1:] == (None, 0, rows[1][4], rows[1][3], 2, True)
-    counted = project.rows("select sum(rows_read), sum(aggregate(map_values(decisions), 0L, (a, b) -> a + b)) from versioned__history")
+    counted = project.rows(
+        "select sum(rows_read), sum(aggregate(map_values(decisions), 0L, (a, b) -> a + b)) from versioned__history"
+    )
     assert counted[0][0] == counted[0][1] > 0

@@ -1,0 +1,105 @@
+"""Two dbt processes at once, through one server: of one table the second stops, others go on, and a killed run's hold can go."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from conftest import REPOSITORY
+from dbt_project import VIEW, model, stranger_files
+from pyspark.sql import SparkSession
+
+LEDGER = {"key": "id", "version": "version", "block": "block"}
+# A stage whose rows take their time: the first run is still at it when the second one comes.
+SLOW = "if(java_method('java.lang.Thread', 'sleep', 15000L) is null, id, id)"
+
+
+class Processes:
+    """A stranger's project on the server of scripts/cluster; every command is a process of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.name = f"two_runs_{os.getpid()}"
+        self.remote = f"sc://127.0.0.1:{os.environ.get('COLLAPSING_CONNECT_PORT', '15002')}"
+        self._folder = folder
+        files = stranger_files(REPOSITORY, self.name) | {
+            "models/stage.sql": VIEW + f"select {SLOW} as id, 1 as version, 'a' as block from range(1)",
+            "models/other.sql": VIEW + "select 2 as id, 1 as version, 'a' as block",
+            "models/slow.sql": model("ledger(ref('stage'))", LEDGER),
+            "models/quick.sql": model("ledger(ref('other'))", LEDGER),
+        }
+        for path, text in files.items():
+            (folder / path).parent.mkdir(parents=True, exist_ok=True)
+            (folder / path).write_text(text)
+        assert self.start("deps").wait() == 0
+
+    def start(self, *command: str) -> subprocess.Popen:
+        """Start a dbt command in a process group of its own."""
+        environment = os.environ | {
+            "SPARK_REMOTE": self.remote,
+            "DBT_TARGET": "connect",
+            "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+        }
+        folders = ["--project-dir", str(self._folder), "--profiles-dir", str(self._folder)]
+        return subprocess.Popen(
+            [sys.executable, "-m", "dbt.cli.main", "--no-use-colors", *command, *folders],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=environment,
+            start_new_session=True,
+        )
+
+    def wait_for_hold(self, spark: SparkSession, process: subprocess.Popen) -> None:
+        """Wait until the ledger `slow` is held; fails when the process ends before."""
+        while not spark.catalog.tableExists(f"{self.name}.slow__hold"):
+            assert process.poll() is None, process.stdout.read()
+            time.sleep(0.2)
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Processes:
+    return Processes(tmp_path)
+
+
+@pytest.mark.target("connect")
+def test_a_second_run_stops_and_names_the_first(processes: Processes) -> None:
+    spark = SparkSession.builder.remote(processes.remote).create()
+    first = processes.start("run")
+    processes.wait_for_hold(spark, first)
+    second = processes.start("run", "--select", "slow")
+    beside = processes.start("run", "--select", "quick")
+    said = second.communicate()[0]
+    assert second.returncode == 1
+    assert first.poll() is None, "the first run should still be at work"
+    run = spark.sql(f"show tblproperties {processes.name}.slow__hold").where("key = 'collapsing.run'").first()[1]
+    assert re.search(rf"is being written by the dbt run {run} since 20\d\d-\d\d-\d\d .*collapsing.release", said, re.S), said
+    assert beside.wait() == 0 and first.wait() == 0, beside.stdout.read() + first.stdout.read()
+    assert spark.sql(f"select id, ledger_batch from {processes.name}.slow").collect() == [(0, 1)]
+    assert not spark.catalog.tableExists(f"{processes.name}.slow__hold")
+    spark.sql(f"drop schema {processes.name} cascade")
+
+
+@pytest.mark.target("connect")
+def test_the_hold_of_a_killed_run_is_given_up_when_asked_or_when_it_is_old(processes: Processes) -> None:
+    spark = SparkSession.builder.remote(processes.remote).create()
+    for way in (("run-operation", "collapsing.release", "--args", "{model: slow}"), None):
+        killed = processes.start("run")
+        processes.wait_for_hold(spark, killed)
+        os.killpg(killed.pid, signal.SIGKILL)
+        killed.wait()
+        held = processes.start("run", "--select", "slow")
+        assert "is being written by the dbt run" in held.communicate()[0] and held.returncode == 1
+        if way:
+            assert processes.start(*way).wait() == 0
+        again = processes.start("run", "--select", "slow", "--vars", "{collapsing_hold_hours: 0.0001}" if not way else "{}")
+        assert again.communicate()[0] and again.returncode == 0
+        assert spark.sql(f"select id, ledger_batch from {processes.name}.slow").collect() == [(0, 1)]
+        spark.sql(f"drop table {processes.name}.slow")
+        spark.sql(f"drop table if exists {processes.name}.slow__blocks")
+    spark.sql(f"drop schema {processes.name} cascade")
