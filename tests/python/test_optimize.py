@@ -7,7 +7,7 @@ import threading
 
 import pytest
 from dbt.cli.main import dbtRunner
-from dbt_project import values
+from dbt_project import VIEW, values
 from lives import LEDGERS, SCHEMA, Life, project_files
 from test_crash import Failpoint
 
@@ -78,9 +78,7 @@ def test_a_state_older_than_the_base_is_refused(shrunk) -> None:
 
 def test_a_view_over_an_older_state_says_that_it_is_gone(shrunk) -> None:
     project, life = shrunk
-    project.write(
-        "models/before.sql", "{{ config(materialized='view') }}select * from {{ collapsing.final(ref('versioned'), as_of=6) }}"
-    )
+    project.write("models/before.sql", VIEW + "select * from {{ collapsing.final(ref('versioned'), as_of=6) }}")
     project.run("run", "--select", "before")
     assert project.rows("select * from before")
     _optimize(project, "versioned")
@@ -237,6 +235,6 @@ def test_the_history_has_a_row_for_each_batch(undone) -> None:
     assert rows[0][1:] == (1, 3, 3, 0, None, True)
     assert rows[2][1:] == (None, 0, rows[1][4], rows[1][3], 2, True)
     counted = project.rows(
-        "select sum(rows_read), sum(aggregate(map_values(decisions), 0L, (a, b) -> a + b)) from versioned__history"
+        "select sum(rows_read), sum(aggregate(map_values(decisions), 0L, (a, b) -> a + b)) from first__history"
     )
     assert counted[0][0] == counted[0][1] > 0

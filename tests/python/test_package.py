@@ -131,10 +131,8 @@ def test_files_of_a_killed_run_are_not_read(shop, spark) -> None:
     """What a kill leaves before the partition is registered: a note of the blocks taken, and files in the folder."""
     torn = _location(shop, "orders") / "ledger_batch=5"
     spark.sql("select * from shop.orders where ledger_batch = 1").drop("ledger_batch").write.parquet(str(torn))
-    shop.sql(
     note = "'thursday', 1L, 5, null, null, null, 'killed', current_timestamp()"
     shop.sql(f"insert overwrite shop.orders__blocks partition (ledger_batch = 5) select {note}")
-    )
     arrive(shop, "thursday", "(4, 1, false, 'west', 7, 7)")
     shop.run("run", *CHAIN)
     assert shop.rows("select id, ledger_sign from orders where ledger_batch = 5") == [(4, 1)]
