@@ -15,9 +15,10 @@
         {% endif %}
         {% if hold.run != invocation_id %}
             {{ collapsing._refuse(
-                name, relation ~ ' is being written by the dbt run ' ~ hold.run ~ ' since ' ~ hold.since ~ ' UTC. Wait until'
-                ~ " it has ended; if it was killed, give its hold up: dbt run-operation collapsing.release --args '{model: " ~ name ~ "}'"
-                ~ ' (it is given up by itself after ' ~ var('collapsing_hold_hours', 6) ~ ' hours, the variable collapsing_hold_hours)'
+                name, relation ~ ' is being written by the dbt run ' ~ hold.run ~ ' since ' ~ hold.since
+                ~ ' UTC. Wait until it has ended; if it was killed, give its hold up: dbt run-operation collapsing.release'
+                ~ " --args '{model: " ~ name ~ "}' (it is given up by itself after " ~ var('collapsing_hold_hours', 6)
+                ~ ' hours, the variable collapsing_hold_hours)'
             ) }}
         {% endif %}
     {% endif %}
