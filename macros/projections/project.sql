@@ -83,7 +83,7 @@ added as (
 {%- endmacro %}
 
 
-{# Gives the select that adds up the CTE `added` by group, and by group and value for the measures in `values`, which keep some. #}
+{# Gives the select that adds up the CTE `added` by group, and by group and value for the measures in `values`. #}
 {% macro _merged_parts(settings, measures, values, position) -%}
 {%- set groups = settings.group_by.keys() | list -%}
 select
