@@ -8,6 +8,9 @@
     {%- if execute -%}
         {%- set finer = collapsing._finer_of(ledger) -%}
         {%- set settings = collapsing._projection_settings(model.name, model.config.meta.get('collapsing')) -%}
+        {%- for measure in settings.measures if finer -%}
+            {%- do collapsing._finer_measure(measure, finer) -%}
+        {%- endfor -%}
         {%- do collapsing._take_hold(model.name, this) if collapsing._may_write() -%}
         {%- set types = collapsing._types_of(ledger) if finer else collapsing._argument_types(ledger, settings) -%}
         {%- set position = collapsing._position_of(this, ledger, settings) -%}

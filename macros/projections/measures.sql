@@ -9,7 +9,7 @@
     min, max,  rows of their own, one for each group and value: `ledger_value_<name>`, and `ledger_count_<name>`, how often the
     distinct   value is there. Measures of the same argument share them, under the name of the first
 
-    The sign is applied by negation, never by a product: decimal(38, 18) * tinyint rounds, and the least bigint has no negative.
+    The sign is turned, never multiplied by: decimal(38, 18) * tinyint rounds, and the least bigint has no negative.
 #}
 
 
@@ -44,7 +44,9 @@
 
     {% set term, dtype = collapsing._term(value, type) %}
     {% set sum = {
-        'name': 'ledger_sum_' ~ measure.name, 'added': 'if(ledger_sign = -1, -' ~ term ~ ', ' ~ term ~ ')', 'dtype': dtype
+        'name': 'ledger_sum_' ~ measure.name,
+        'dtype': dtype,
+        'added': 'if(ledger_sign = -1, ' ~ collapsing._negated(term, type) ~ ', ' ~ term ~ ')'
     } %}
     {% if dtype != 'double' %}
         {{ return([count, sum]) }}
@@ -82,6 +84,21 @@
         {{ return((value, type)) }}
     {% endif %}
     {{ return(('cast(' ~ value ~ ' as double)', 'double')) }}
+{% endmacro %}
+
+
+{#
+    Gives SQL for a term with its sign turned. Spark's minus rounds a decimal to 34 digits: of longer ones the text is turned,
+    for a difference or a product would need a digit more than there is.
+#}
+{% macro _negated(term, type) %}
+    {% if not type.startswith('decimal') or type.split('(')[1].split(',')[0] | int <= 34 %}
+        {{ return('-' ~ term) }}
+    {% endif %}
+    {% set text = 'cast(' ~ term ~ ' as string)' %}
+    {{ return(
+        'cast(if(' ~ term ~ ' < 0, substr(' ~ text ~ ", 2), concat('-', " ~ text ~ ')) as ' ~ collapsing._term(term, type)[1] ~ ')'
+    ) }}
 {% endmacro %}
 
 

@@ -1,0 +1,544 @@
+"""Projections of every measure over every type: after each block of a random history equal to the aggregate of the live rows."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import random
+from decimal import Decimal
+
+import pytest
+from dbt_project import VIEW, model
+
+BLOCKS = 5
+EARLIER = (2, 4)
+COLUMNS = {
+    "id": "int",
+    "version": "int",
+    "is_deleted": "boolean",
+    "shop": "string",
+    "at": "timestamp",
+    "amount": "bigint",
+    "small": "tinyint",
+    "price": "decimal(38, 18)",
+    "points": "decimal(10, 0)",
+    "tenths": "decimal(12, 1)",
+    "ratio": "double",
+    "weight": "float",
+    "name": "string",
+    "day": "date",
+    "raw": "binary",
+    "flag": "boolean",
+    "pair": "struct<a: int, b: string>",
+    "list": "array<int>",
+    "took": "interval day to second",
+    "tags": "map<string, int>",
+}
+LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
+
+SUMMED = ["amount", "small", "price", "points", "tenths", "ratio", "weight"]
+COMPARED = ["day", "raw", "flag", "pair", "list", "took", "at"]
+MIXED = {
+    "n": "count(*)",
+    "whole": "sum(case when amount > 0 then amount end)",
+    "pairs": "count(distinct name, flag)",
+    "triples": "count( DISTINCT(shop), nullif(name, 'a, b'), amount % 2 )",
+    "lower": "min(lower(name))",
+    "least": "min(name)",
+    "names": "count(distinct name)",
+    "Took": "sum(took)",
+    "mean_took": "avg(took)",
+}
+
+
+def measures(columns: list[str], *aggregates: str) -> dict[str, str]:
+    """Give a measure for each aggregate of each column; an aggregate is what stands before the column."""
+    return {
+        f"{aggregate.replace('(', '_').replace(' ', '_')}{column}": f"{aggregate}{column})"
+        for column in columns
+        for aggregate in aggregates
+    }
+
+
+BY_HOUR = {
+    "group_by": {"shop": "shop", "hour": "date_trunc('hour', at)"},
+    "measures": {
+        "n": "count(*)",
+        "known": "count(amount)",
+        "amount": "sum(amount)",
+        "price": "sum(price)",
+        "points": "sum(points)",
+        "ratio": "sum(ratio)",
+        "mean": "avg(amount)",
+        "least": "min(name)",
+        "greatest": "max(name)",
+        "latest": "max(at)",
+        "names": "count(distinct name)",
+    },
+}
+TOTALS = {
+    "n": "sum(n)",
+    "known": "sum(known)",
+    "amount": "sum(amount)",
+    "price": "sum(price)",
+    "points": "sum(`points`)",
+    "ratio": "sum(ratio)",
+    "least": "min(least)",
+    "greatest": "max(greatest)",
+    "latest": "max(latest)",
+}
+SETTINGS = {
+    "sums": {"group_by": {"shop": "shop", "even": "id % 2 = 0"}, "measures": measures(SUMMED, "sum(", "avg(", "count(")},
+    "numbers": {"group_by": ["shop"], "measures": measures(SUMMED, "min(", "max(", "count(distinct ") | {"total": "sum(ratio)"}},
+    "others": {"group_by": ["shop", "small"], "measures": measures(COMPARED, "min(", "max(", "count(distinct ")},
+    "mixed": {"group_by": {"shop": "shop", "even": "id % 2 = 0"}, "measures": MIXED},
+    "of_all": {
+        "group_by": [],
+        "measures": {"n": "count(*)", "least": "min(name)", "ratio": "sum(ratio)", "names": "count(distinct name)"},
+    },
+    "only_values": {"group_by": ["shop"], "measures": {"days": "count(distinct day)"}},
+    "only_sums": {"group_by": ["shop"], "measures": {"n": "count(*)", "amount": "sum(amount)", "known": "count(price)"}},
+    "by_hour": BY_HOUR,
+    "by_day": {"group_by": {"shop": "shop", "day": "cast(hour as date)"}, "measures": TOTALS},
+    "by_shop": {"group_by": ["shop"], "measures": TOTALS},
+    "in_all": {"group_by": [], "measures": {"n": "sum(n)", "least": "min(least)", "amount": "sum(amount)"}},
+}
+SOURCES = dict.fromkeys(SETTINGS, "events") | {"by_day": "by_hour", "by_shop": "by_day", "in_all": "by_day"}
+
+
+def aggregate(name: str, source: str) -> str:
+    """Give the plain SQL of what a projection must equal, over the final of its source."""
+    settings = SETTINGS[name]
+    groups = settings["group_by"]
+    groups = groups if isinstance(groups, dict) else {column: column for column in groups}
+    selected = {**groups, **settings["measures"]}
+    grouped = "group by " + ", ".join(f"({sql})" for sql in groups.values()) if groups else "having count(*) > 0"
+    return f"select {', '.join(f'{sql} as {column}' for column, sql in selected.items())} from {source} {grouped}"
+
+
+def differing(project, name: str, of: str = "final") -> list[tuple]:
+    """Give rows by which a projection differs from the aggregate of its source's final; `of` ends the names of both views."""
+    actual, expected = f"select * from {name}_{of}", aggregate(name, f"{SOURCES[name]}_{of}")
+    return project.rows(
+        f"(select 'only in the projection' as row, * from ({actual} except all {expected}))"
+        f" union all (select 'only in the aggregate' as row, * from ({expected} except all {actual})) limit 5"
+    )
+
+
+def history(seed: int) -> list[list[dict]]:
+    """Give blocks of random events: inserts, updates, deletes, late and repeated ones, with NULLs and few values of a column."""
+    draw = random.Random(seed)
+    nan, infinity = math.nan, math.inf
+    choices = {
+        "shop": ["north", "south", "North", None],
+        "at": [dt.datetime(2013, 1, day, hour, minute, 59, 999_999) for day in (1, 2) for hour in (0, 23) for minute in (0, 30)],
+        "amount": [0, 1, -1, 2**40, -(2**40), 7],
+        "small": [-128, 127, 0, 5],
+        "price": [Decimal(text) for text in ("0", "1.000000000000000001", "-1.000000000000000001", "12345678901234.5")],
+        "points": [Decimal(number) for number in (0, 1, 2, -5)],
+        "tenths": [Decimal(text) for text in ("0.1", "-0.7", "99999999999.9")],
+        "ratio": [0.0, -0.0, 0.25, -1.5, 1e10, nan, infinity, -infinity],
+        "weight": [0.0, -0.0, 0.5, nan, infinity],
+        "name": ["a", "A", "a ", " a", "", "a, b", "it's", "é", "e\u0301"],
+        "day": [dt.date(2013, 1, 1), dt.date(1582, 10, 4), dt.date(9999, 12, 31)],
+        "raw": [b"", b"\x00", b"a", b"\xff"],
+        "flag": [True, False],
+        "pair": [(1, "a"), (1, None), (None, None), (2, "A")],
+        "list": [[], [1], [1, None], [2, 1]],
+        "took": [dt.timedelta(0), dt.timedelta(seconds=-90), dt.timedelta(days=400, microseconds=1)],
+        "tags": [{"x": 1}],
+    }
+    blocks: list[list[dict]] = [[] for _ in range(BLOCKS)]
+    for number in range(60):
+        for version in range(draw.choice([1, 1, 2, 3, 5])):
+            event = {"id": number, "version": version, "is_deleted": version > 0 and draw.random() < 0.35}
+            event |= {name: None if draw.random() < 0.25 else draw.choice(values) for name, values in choices.items()}
+            for _ in range(draw.choice([1, 1, 1, 2])):
+                draw.choice(blocks).append(event)
+    # a key that lives for one block only, and is alone in its group
+    event = dict.fromkeys(COLUMNS) | {"id": 1000, "version": 1, "is_deleted": False, "shop": "short", "name": "alone"}
+    blocks[1].append(event)
+    blocks[3].append(event | {"version": 2, "is_deleted": True})
+    return blocks
+
+
+FILES = {
+    "models/stage.sql": VIEW + "select * from every.arrived",
+    "models/events.sql": model("ledger(ref('stage'))", LEDGER),
+    **{f"models/{name}.sql": model(f"projection(ref('{SOURCES[name]}'))", settings) for name, settings in SETTINGS.items()},
+    **{
+        f"models/{name}_final.sql": VIEW + f"select * from {{{{ collapsing.final(ref('{name}')) }}}}"
+        for name in ["events", *SETTINGS]
+    },
+    **{
+        f"models/{name}_after_{batch}.sql": VIEW + f"select * from {{{{ collapsing.final(ref('{name}'), as_of={batch}) }}}}"
+        for name in ["events", "mixed", "by_hour", "by_day"]
+        for batch in EARLIER
+    },
+}
+CHAIN = ["stage", "events", *SETTINGS]
+
+
+@pytest.fixture(scope="module")
+def every(make_project, spark):
+    """Fold a random history block by block; gives (project, and by (block, projection): rows that differ, how many groups)."""
+    project = make_project("every", FILES)
+    project.sql("create schema if not exists every")
+    schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items()) + ", block int"
+    wrong, groups = {}, {}
+    for number, block in enumerate(history(seed=20261122), 1):
+        rows = [(*event.values(), number) for event in ({name: event[name] for name in COLUMNS} for event in block)]
+        spark.createDataFrame(rows, schema).coalesce(1).write.mode("append").saveAsTable("every.arrived")
+        project.run("run", "--select", *CHAIN)
+        if number == 1:
+            project.run("run", "--select", *[f"{name}_final" for name in ["events", *SETTINGS]])
+        for name in SETTINGS:
+            wrong[number, name] = differing(project, name)
+            groups[number, name] = project.rows(f"select count(*) from {name}_final")[0][0]
+    return project, wrong, groups
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_a_projection_equals_the_aggregate_of_the_live_rows_after_each_block(every, name: str) -> None:
+    _, wrong, groups = every
+    assert {block: rows for (block, of), rows in wrong.items() if of == name and rows} == {}
+    assert all(count > 0 for (_, of), count in groups.items() if of == name)
+
+
+def test_the_history_has_what_it_is_to_show(every) -> None:
+    project, *_ = every
+    signs = dict(project.rows("select ledger_sign, count(*) from events group by 1"))
+    assert min(signs[-1], signs[0], signs[1]) > 20
+    gone = "select 1 from numbers where ledger_value_min_ratio {} group by shop having sum(ledger_count_min_ratio) = 0"
+    for value in ("= double('nan')", "= double('infinity')", "= double('-infinity')", "= 0.25"):
+        assert project.rows(gone.format(value)), f"no {value} was added and cancelled again"
+    assert project.rows("select 1 from numbers_final where isnan(total)")
+    assert project.rows("select 1 from numbers_final where abs(total) < double('infinity')")
+    assert project.rows("select batch from (select count(distinct ledger_batch) as batch from mixed)") == [(BLOCKS,)]
+    assert project.rows("select shop from only_values_final where shop = 'short'") == []
+    assert project.rows("select shop from only_values where shop = 'short'") != []
+
+
+@pytest.mark.parametrize("name", ["mixed", "by_hour", "by_day"])
+@pytest.mark.parametrize("batch", EARLIER)
+def test_the_state_after_an_earlier_batch(every, name: str, batch: int) -> None:
+    project, *_ = every
+    view = f"after_{batch}"
+    project.run("run", "--select", f"{name}_{view}", f"{SOURCES[name]}_{view}")
+    assert differing(project, name, view) == []
+    assert project.rows(f"select * from {name}_{view} except all select * from {name}_final") != []
+
+
+def test_what_is_read_is_the_same_with_ansi_on(every) -> None:
+    project, *_ = every
+    _ansi(project, True)
+    try:
+        for name in SETTINGS:
+            assert differing(project, name) == [], name
+    finally:
+        _ansi(project, False)
+
+
+def test_what_is_appended_is_the_same_with_ansi_on(every) -> None:
+    project, *_ = every
+    appended = {}
+    for ansi in (False, True):
+        _ansi(project, ansi)
+        try:
+            for name in SETTINGS:
+                sql = (project.target / "compiled" / "every" / "models" / f"{name}.sql").read_text()
+                sql = sql.replace("ledger_batch > ", "0 < ")
+                appended[name, ansi] = sorted(map(repr, project.rows(sql)))
+        finally:
+            _ansi(project, False)
+    for name in SETTINGS:
+        assert appended[name, True] == appended[name, False] != []
+
+
+def _ansi(project, on: bool) -> None:
+    project.sql(f"set spark.sql.ansi.enabled = {str(on).lower()}")
+
+
+def test_a_projection_without_values_is_the_table_it_was(every) -> None:
+    project, *_ = every
+    assert project.sql("select * from only_sums").dtypes == [
+        ("shop", "string"),
+        ("ledger_count_amount", "bigint"),
+        ("ledger_sum_amount", "decimal(30,0)"),
+        ("ledger_count_known", "bigint"),
+        ("ledger_sign", "bigint"),
+        ("ledger_batch", "int"),
+    ]
+    assert project.rows("select shop, ledger_batch from only_sums group by 1, 2 having count(*) > 1") == []
+
+
+def test_measures_of_one_argument_share_one_column_of_values(every) -> None:
+    project, *_ = every
+    names = [name for name, _ in project.sql("select * from by_hour").dtypes if name.startswith(("ledger_value_", "ledger_part"))]
+    assert names == ["ledger_value_least", "ledger_value_latest", "ledger_part"]
+    kinds = dict(project.sql("select * from others").dtypes) | dict(project.sql("select * from mixed").dtypes)
+    assert kinds["ledger_value_min_day"] == "date" and kinds["ledger_value_min_raw"] == "binary"
+    assert kinds["ledger_value_pairs"] == "struct<value_1:string,value_2:boolean>"
+
+
+def test_rows_of_values_are_told_from_rows_of_groups(every) -> None:
+    project, *_ = every
+    assert project.rows(
+        "select ledger_part, ledger_value_least is null, ledger_value_latest is null, ledger_sum_amount is null and "
+        "ledger_count_amount is null, ledger_count_least is null, ledger_count_latest is null, bool_and(ledger_sign = 0) "
+        "from by_hour where ledger_part > 0 group by 1, 2, 3, 4, 5, 6 order by 1"
+    ) == [(1, False, True, True, False, True, True), (2, True, False, True, True, False, True)]
+    assert (
+        project.rows(
+            "select 1 from by_hour where ledger_part = 0 and (ledger_value_least is not null or ledger_count_latest is not null)"
+        )
+        == []
+    )
+    assert project.rows("select 1 from by_hour where ledger_count_least = 0 or ledger_count_latest = 0") == []
+    assert project.rows("select sum(ledger_sign) from by_hour") == project.rows("select count(*) from events_final")
+
+
+def test_the_final_holds_no_literal_of_the_data(every) -> None:
+    project, *_ = every
+    for name in SETTINGS:
+        project.run("compile", "--select", f"{name}_final")
+        text = (project.target / "compiled" / "every" / "models" / f"{name}_final.sql").read_text()
+        for literal in ("ledger_batch", "'a'", "north", "2013"):
+            assert literal not in text
+
+
+def test_a_coarser_projection_notices_every_rebuild_of_the_finer_one(every) -> None:
+    """Twice with its settings changed, so that both hold one batch, of one number, in the end; and once with --full-refresh."""
+    project, *_ = every
+    coarser = ["by_day", "by_shop", "in_all"]
+    builds = [_builds(project, coarser)]
+    for amount in ("sum(amount + 1)", "sum(amount + 2)"):
+        measures = BY_HOUR["measures"] | {"amount": amount}
+        project.write("models/by_hour.sql", model("projection(ref('events'))", BY_HOUR | {"measures": measures}))
+        project.run("run", "--select", "by_hour", *coarser)
+        assert project.rows("select distinct ledger_batch from by_hour") == [(BLOCKS,)]
+        assert {name: differing(project, name) for name in coarser} == dict.fromkeys(coarser, [])
+        assert project.rows("select amount from in_all_final") == project.rows(f"select {amount} from events_final")
+        builds.append(_builds(project, coarser))
+    project.run("run", "--full-refresh", "--select", "by_hour")
+    project.run("run", "--select", *coarser)
+    builds.append(_builds(project, coarser))
+    assert {name: differing(project, name) for name in coarser} == dict.fromkeys(coarser, [])
+    for name in coarser:
+        assert len({of[name] for of in builds}) == len(builds)
+    project.run("run", "--select", "by_hour", *coarser)
+    assert _builds(project, coarser) == builds[-1], "nothing has changed: nothing is built again"
+
+
+def _builds(project, names: list[str]) -> dict[str, str]:
+    """Give the name of each projection's build."""
+    return {name: project.rows(f"show tblproperties {name} ('collapsing.build')")[0][1] for name in names}
+
+
+def test_a_rebuilt_ledger_makes_all_levels_build_themselves_again(every) -> None:
+    project, *_ = every
+    project.run("run", "--full-refresh", "--select", "events")
+    project.run("run", "--select", *CHAIN[2:])
+    for name in SETTINGS:
+        assert project.rows(f"select distinct ledger_batch from {name}") == [(BLOCKS + 1,)]
+        assert differing(project, name) == []
+
+
+EDGES = "id int, version int, is_deleted boolean, label string, x double, n bigint, price decimal(38, 18), big decimal(38, 0)"
+EDGE_SETTINGS = {
+    "floats": {"total": "sum(x)", "mean": "avg(x)", "least": "min(x)", "greatest": "max(x)", "different": "count(distinct x)"},
+    "totals": {"total": "sum(n)", "least": "min(n)"},
+    "means": {"mean": "avg(n)"},
+    "prices": {"total": "sum(price)", "mean": "avg(price)", "greatest": "max(price)"},
+    "huge": {"total": "sum(big)", "different": "count(distinct big)"},
+    "huge_means": {"mean": "avg(big)"},
+    "bursts": {"total": "sum(case when label = 'burst' then big end)"},
+}
+
+
+@pytest.fixture(scope="module")
+def edges(make_project):
+    """Gives a function that lands and folds one block, rows of which are SQL."""
+    files = {
+        "models/stage.sql": VIEW + "select * from edges.arrived",
+        "models/rows.sql": model("ledger(ref('stage'))", LEDGER),
+    }
+    for name, of in EDGE_SETTINGS.items():
+        files[f"models/{name}.sql"] = model("projection(ref('rows'))", {"group_by": ["label"], "measures": of})
+        files[f"models/{name}_final.sql"] = VIEW + f"select * from {{{{ collapsing.final(ref('{name}')) }}}}"
+    project = make_project("edges", files)
+    project.sql("create schema if not exists edges")
+    project.sql(f"create table edges.arrived ({EDGES}, block string) using parquet")
+
+    def fold(block: str, rows: str, columns: str, *models: str) -> None:
+        project.sql(f"insert into edges.arrived ({columns}, block) select *, '{block}' from values {rows}")
+        project.run("run", "--select", "stage", "rows", *models, *[f"{name}_final" for name in models])
+
+    return project, fold
+
+
+def test_what_is_not_finite_leaves_no_trace_when_it_is_gone(edges) -> None:
+    project, fold = edges
+    columns = "id, version, is_deleted, label, x"
+    nan, infinity, minus = (f"double('{text}')" for text in ("nan", "infinity", "-infinity"))
+    fold(
+        "floats 1",
+        f"(1, 1, false, 'nan', {nan}), (2, 1, false, 'nan', 1.5D), (3, 1, false, 'both', {infinity}), (4, 1, false, 'both', "
+        f"{minus}), (5, 1, false, 'both', 2D), (6, 1, false, 'gone', {nan}), (7, 1, false, 'residue', 0.1D), "
+        "(8, 1, false, 'residue', 0.2D), (9, 1, false, 'residue', 0.3D), (10, 1, false, 'residue', null)",
+        columns,
+        "floats",
+    )
+    final = "select * from floats_final order by label"
+    inf = math.inf
+    assert repr(project.rows(final)) == repr(
+        [
+            ("both", math.nan, math.nan, -inf, inf, 3),
+            ("gone", math.nan, math.nan, math.nan, math.nan, 1),
+            ("nan", math.nan, math.nan, 1.5, math.nan, 2),
+            ("residue", 0.1 + 0.2 + 0.3, (0.1 + 0.2 + 0.3) / 3, 0.1, 0.3, 3),
+        ]
+    )
+    fold(
+        "floats 2",
+        f"(1, 2, true, null, null), (4, 2, true, 'both', {minus}), (6, 2, true, null, {nan}), (7, 2, true, null, null), "
+        "(8, 2, false, 'residue', null), (9, 2, true, null, null)",
+        columns,
+        "floats",
+    )
+    assert project.rows(final) == [
+        ("both", inf, inf, 2.0, inf, 2),
+        ("nan", 1.5, 1.5, 1.5, 1.5, 1),
+        ("residue", None, None, None, None, 0),
+    ]
+    fold("floats 3", f"(3, 2, true, null, null), (2, 2, false, 'nan', {minus})", columns, "floats")
+    assert project.rows(final)[:2] == [("both", 2.0, 2.0, 2.0, 2.0, 1), ("nan", -inf, -inf, -inf, -inf, 1)]
+    fold("floats 4", "(20, 1, false, 'far', 1e308D), (21, 1, false, 'near', 1D)", columns, "floats")
+    fold("floats 5", "(22, 1, false, 'far', 1e308D)", columns, "floats")
+    _fails_to_read(project, "floats", "total")
+    fold("floats 6", "(20, 2, true, null, null)", columns, "floats")
+    assert project.rows(final)[1] == ("far", 1e308, 1e308, 1e308, 1e308, 1)
+
+
+def _fails_to_read(project, name: str, measure: str) -> None:
+    """Read a final that must fail, with ANSI on and off, by an error that names the projection and the measure."""
+    for ansi in (False, True):
+        _ansi(project, ansi)
+        try:
+            with pytest.raises(Exception, match=f"collapsing: projection '{name}': measure '{measure}' does not fit its type"):
+                project.rows(f"select * from {name}_final")
+        finally:
+            _ansi(project, False)
+
+
+def test_integers_overflow_at_both_ends_only_where_the_total_does(edges) -> None:
+    project, fold = edges
+    columns, models = "id, version, is_deleted, label, n", ("totals", "means")
+    greatest, least = 2**63 - 1, "cast('-9223372036854775808' as bigint)"
+    fold("n 1", f"(30, 1, false, 'up', {greatest}L), (31, 1, false, 'down', {least})", columns, *models)
+    fold("n 2", f"(32, 1, false, 'up', {least}), (33, 1, false, 'down', {greatest}L)", columns, *models)
+    read = "select * from totals_final where label in ('up', 'down') order by label"
+    assert project.rows(read) == [("down", -1, -(2**63)), ("up", -1, -(2**63))]
+    for place, (value, label) in enumerate([(f"{greatest}L", "up"), (least, "down")]):
+        for more in range(2):
+            fold(f"n {label} {more}", f"({40 + 2 * place + more}, 1, false, '{label}', {value})", columns, *models)
+        _fails_to_read(project, "totals", "total")
+        mean = (2**63 if label == "up" else -(2**63)) / 2
+        count = f"select mean * 4 from means_final where label = '{label}'"
+        assert project.rows(count) == [(pytest.approx(mean * 4, rel=1e-15),)], "a mean of integers is a double: it fits"
+        fold(
+            f"n {label} back",
+            f"({40 + 2 * place}, 2, true, null, null), ({41 + 2 * place}, 2, true, null, null)",
+            columns,
+            *models,
+        )
+        assert project.rows(read) == [("down", -1, -(2**63)), ("up", -1, -(2**63))]
+
+
+def test_decimals_keep_every_digit_and_overflow_is_an_error(edges) -> None:
+    project, fold = edges
+    columns, models = "id, version, is_deleted, label, price, big", ("prices", "huge", "huge_means")
+    price, more = "12345678901234567890.123456789012345678BD", "12345678901234567890.123456789012345680BD"
+    digit, nines = "0.000000000000000001BD", "9" * 38 + "BD"
+    fold("d 1", f"(50, 1, false, 'd', {price}, {nines}), (51, 1, false, 'd', {digit}, -1BD)", columns, *models)
+    fold("d 2", f"(50, 2, false, 'd', {more}, {nines}), (52, 1, false, 'd', -{price}, 0BD)", columns, *models)
+    read = "select total, greatest from prices_final where label = 'd'"
+    assert project.rows(read) == [(Decimal(3).scaleb(-18), Decimal(more.rstrip("BD")))]
+    assert project.rows("select mean from prices_final where label = 'd'") == [(Decimal("0.0000000000000000010000"),)]
+    assert project.rows("select total, different from huge_final where label = 'd'") == [(Decimal(10**38 - 2), 3)]
+    fold("d 3", f"(53, 1, false, 'd', {digit}, {nines})", columns, *models)
+    _fails_to_read(project, "huge", "total")
+    _fails_to_read(project, "huge_means", "mean")
+
+
+def test_a_batch_whose_sum_does_not_fit_stops_the_run_and_appends_nothing(edges) -> None:
+    project, fold = edges
+    columns, nines = "id, version, is_deleted, label, big", "9" * 38 + "BD"
+    fold("burst 1", f"(60, 1, false, 'burst', {nines})", columns, "bursts")
+    rows = f"(61, 1, false, 'burst', {nines}), (62, 1, false, 'burst', {nines}), (63, 1, false, 'quiet', {nines})"
+    with pytest.raises(AssertionError, match="projection 'bursts': measure 'total' does not fit its type"):
+        fold("burst 2", rows, columns, "bursts")
+    assert project.rows("select total from bursts_final where label = 'burst'") == [(Decimal(10**38 - 1),)]
+
+
+# measure: what the error says of it
+OVER_LEDGER = {
+    "min(map('a', id))": "min(map('a', id)) compares values of type map<string,int>; allowed: types that compare and order",
+    "max(struct(id, map(id, id)))": "compares values of type struct<id:int,col2:map<int,int>>",
+    "count(distinct map(id, id))": "compares values of type map<int,int>",
+    "count(distinct label, map(id, id))": "compares values of type struct<value_1:string,value_2:map<int,int>>",
+    "min(parse_json(label))": "compares values of type variant",
+    "max(make_interval(id))": "compares values of type interval",
+    "min(null)": "compares values of type void",
+    "sum(label)": "sum(label) adds values of type string; allowed: numbers",
+    "avg(current_date())": "adds values of type date",
+    "sum(make_interval(id))": "adds values of type interval",
+    "min(id, version)": "must be count(*), count(x), sum(x), avg(x), min(x), max(x), count(distinct x) or ",
+    "min(*)": "given: min(*)",
+    "count(distinct *)": "given: count(distinct *)",
+    "count(distinct id,)": "given: count(distinct id,)",
+    "count(distinct)": "given: count(distinct)",
+    "sum(distinct id)": "given: sum(distinct id)",
+    "min(id) + max(id)": "given: min(id) + max(id)",
+}
+OVER_PROJECTION = {
+    "count(*)": "count(*) cannot be had from what 'fine' keeps. 'fine' is a projection: of its measures (n: count(*); ",
+    "avg(mean)": "allowed are sum(m) of a count or a sum, min(m) of a min and max(m) of a max",
+    "sum(mean)": "Means and distinct counts of groups do not add up",
+    "sum(labels)": "sum(labels) cannot be had",
+    "count(distinct labels)": "count(distinct labels) cannot be had",
+    "sum(least)": "sum(least) cannot be had",
+    "max(least)": "max(least) cannot be had",
+    "min(n)": "min(n) cannot be had",
+    "count(n)": "count(n) cannot be had",
+    "sum(id)": "sum(id) cannot be had",
+    "sum(n * 2)": "sum(n * 2) cannot be had",
+}
+FINE = {"n": "count(*)", "mean": "avg(id)", "least": "min(id)", "greatest": "max(id)", "labels": "count(distinct label)"}
+
+
+@pytest.fixture(scope="module")
+def refused(make_project):
+    """A project of wrong measures, one a model; gives {(what is read, measure): what dbt said}."""
+    wrong = [("rows", aggregate) for aggregate in OVER_LEDGER] + [("fine", aggregate) for aggregate in OVER_PROJECTION]
+    files = {
+        "models/stage.sql": VIEW + "select 1 as id, 1 as version, 'a' as label",
+        "models/rows.sql": model("ledger(ref('stage'))", {"key": "id", "version": "version"}),
+        "models/fine.sql": model("projection(ref('rows'))", {"group_by": ["label"], "measures": FINE}),
+    }
+    for number, (source, aggregate) in enumerate(wrong):
+        settings = {"group_by": [], "measures": {"wrong": aggregate}}
+        files[f"models/wrong_{number}.sql"] = model(f"projection(ref('{source}'))", settings)
+    result = make_project("refused", files).invoke("run")
+    said = {node.node.name: str(node.message) for node in result.result.results if str(node.status) == "error"}
+    return {key: " ".join(said.get(f"wrong_{number}", "it ran").split()) for number, key in enumerate(wrong)}
+
+
+@pytest.mark.parametrize(
+    ("source", "aggregate", "says"),
+    [("rows", *item) for item in OVER_LEDGER.items()] + [("fine", *item) for item in OVER_PROJECTION.items()],
+)
+def test_a_measure_that_cannot_be_kept_is_refused(refused, source: str, aggregate: str, says: str) -> None:
+    said = refused[source, aggregate]
+    assert "collapsing: model 'wrong_" in said and "wrong'" in said.split(":", 2)[2]
+    assert says in said
