@@ -236,6 +236,11 @@ arrived as (
         {{ return(collapsing._newest_event_applies(true, settings)) }}
     {% endif %}
     {% set differs = 'not ' ~ collapsing._equals_stored(settings, columns) if not settings.combine else 'true' %}
+    {% if settings.engine == 'collapsing' and not settings.combine %}
+        {#- the fold takes a row at another position for another row -#}
+        {% set differs = 'if(arrived.ledger_delete, ' ~ differs ~ ', '
+            ~ collapsing._last_event_applies(true, settings, columns) ~ ')' %}
+    {% endif %}
     {% if settings.version %}
         {% set differs = differs ~ ' and coalesce(' ~ collapsing._one_value(settings.version, 'arrived') ~ ' >= '
             ~ collapsing._one_value(settings.version, 'stored') ~ ', true)' %}

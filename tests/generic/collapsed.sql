@@ -10,6 +10,9 @@
             node.name, 'the test collapsed counts states against cancels; the engine replacing has no cancel rows'
         ) }}
     {%- endif -%}
-    {{ collapsing._findings(collapsing._rows_not_undone(model), settings, adapter.get_columns_in_relation(model)) }}
+    select * from (
+        {{ collapsing._findings(collapsing._rows_not_undone(model), settings, adapter.get_columns_in_relation(model)) }}
+    )
+    order by ledger_key, finding, states, cancels
 {%- endif -%}
 {% endtest %}

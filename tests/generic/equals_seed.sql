@@ -1,12 +1,12 @@
 {% test equals_seed(model, seed, columns=none, seed_where=none) %}
-{%- set compared = columns -%}
-{%- if execute and not compared -%}
-    {%- set compared = get_columns_in_query('select * from ' ~ collapsing.final(model)) -%}
-{%- endif -%}
+{%- if execute -%}
+{%- set final = collapsing.final(model) -%}
+{%- set compared = columns or get_columns_in_query('select * from ' ~ final) -%}
+{%- set key = collapsing._key_columns(collapsing._model_of(model)) | select('in', compared) | list -%}
 with
 
 actual as (
-    select * from {{ collapsing.final(model) }}
+    select * from {{ final }}
 ),
 
 expected as (
@@ -16,5 +16,7 @@ expected as (
     {%- endif %}
 )
 
-{{ collapsing.differences('actual', 'expected', compared or []) }}
+{{ collapsing.differences('actual', 'expected', compared) }}
+order by {{ collapsing._row_list(key + ['only_in'] + compared | reject('in', key) | list) }}
+{%- endif -%}
 {% endtest %}

@@ -1,0 +1,270 @@
+{#
+    Gives a query of what keeps a stage from being accounted for by its ledger, one row a finding: `finding`, `ledger_key` (the
+    key as JSON) or `ledger_block` (a token) or both, `expected` and `actual` (numbers of rows), in order of keys, then blocks.
+    What a finding means stands in _laws and _block_findings, and in the test `complete`.
+
+    decided  what `decisions` gives of ledger and stage
+
+    Without a block token nothing says which rows the ledger has folded: only decisions are counted then.
+#}
+{% macro _unaccounted(ledger, stage, settings, decided) %}
+{%- set held = collapsing._batches_of(ledger) if settings.block -%}
+{%- set notes = collapsing._notes_of(ledger, held) -%}
+{%- set rows = collapsing._counted_rows(ledger) -%}
+with
+
+{{ collapsing._rows_of_all(rows if held else none, stage, settings, decided) }},
+
+{{ collapsing._tally() }},
+
+{% if held -%}
+{{ collapsing._compared_batches(ledger, stage, settings, held, notes) }},
+
+{% endif -%}
+judged as (
+    select
+        tally.*,
+        {{ 'compared.ledger_batch is not null' if held else 'false' }} as is_compared,
+        sum(tally.states - tally.cancels) over (partition by level, ledger_key order by tally.ledger_batch) as live
+    from tally
+    {%- if held %}
+    left join compared on tally.ledger_batch = compared.ledger_batch
+    {%- endif %}
+),
+
+findings as (
+    select
+        law.finding,
+        to_json(judged.ledger_key, map('ignoreNullFields', 'false')) as ledger_key,
+        judged.ledger_block,
+        law.expected,
+        law.actual
+    from judged
+    lateral view inline(
+        array_compact(array(
+            {{ collapsing._laws(settings) | join(',\n            ') }}
+        ))
+    ) law as finding, expected, actual
+    {%- if held %}
+    union all
+    {{ collapsing._block_findings(rows, notes) }}
+    {%- endif %}
+)
+
+select * from findings
+order by ledger_key, ledger_block, finding, expected, actual
+{% endmacro %}
+
+
+{#
+    Gives the CTE `rows_of_all`: staged rows, decisions about them (`owed` 1 where the ledger has to have a row for it) and rows
+    of the ledger (`found` 1 for all but the cancel rows that it writes itself). `ledger_row` tells the rows of a key in a batch
+    apart, by version, order_by and sign: of other values a stage that is a view may give different ones today.
+#}
+{% macro _rows_of_all(ledger, stage, settings, decided) -%}
+{%- set key = 'struct(' ~ collapsing._row_list(settings.key) ~ ')' -%}
+{%- set block = 'cast(' ~ (adapter.quote(settings.block) if settings.block else 'null') ~ ' as string)' -%}
+{%- set places = collapsing._row_list((settings.version + settings.order_by) | unique | list) -%}
+{%- set placed = ', ' ~ places if places -%}
+rows_of_all as (
+    select
+        {{ key }} as ledger_key,
+        {{ block }} as ledger_block,
+        cast(null as int) as ledger_batch,
+        null as ledger_row,
+        null as ledger_sign,
+        1 as staged,
+        0 as owed,
+        0 as found,
+        cast(null as string) as decision,
+        false as deletes
+    from {{ stage }}
+    union all
+    select
+        {{ key }} as ledger_key,
+        {{ block }} as ledger_block,
+        ledger_batch,
+        struct({{ collapsing._own_sign(settings) }} as ledger_sign{{ placed }}) as ledger_row,
+        null as ledger_sign,
+        0 as staged,
+        if({{ collapsing._leaves_a_row(settings) }}, 1, 0) as owed,
+        0 as found,
+        coalesce(decision, 'none') as decision,
+        ledger_delete as deletes
+    from (select *, {{ collapsing._is_delete(settings) }} as ledger_delete from {{ decided }})
+    {%- if ledger %}
+    union all
+    select
+        {{ key }} as ledger_key,
+        ledger_block,
+        ledger_batch,
+        struct(ledger_sign{{ placed }}) as ledger_row,
+        ledger_sign,
+        0 as staged,
+        0 as owed,
+        {{ '1' if collapsing._keeps_every_row(settings) else 'if(ledger_sign = -1, 0, 1)' }} as found,
+        cast(null as string) as decision,
+        false as deletes
+    from {{ ledger }}
+    {%- endif %}
+)
+{%- endmacro %}
+
+
+{# Gives SQL that is true for a decided row that the ledger has to have a row for, other than a cancel row. #}
+{% macro _leaves_a_row(settings) %}
+    {% if collapsing._keeps_every_row(settings) and not settings.combine %}
+        {{ return("decision not in ('unread', '" ~ collapsing._bad_row_reasons(settings) | join("', '") ~ "')") }}
+    {% elif collapsing._keeps_tombstones(settings) %}
+        {{ return("decision in ('applied', 'orphan_delete')") }}
+    {% endif %}
+    {{ return("decision = 'applied' and not ledger_delete") }}
+{% endmacro %}
+
+
+{# Gives the CTE `tally`: the rows counted by key and block, by row, and by key and batch (`level`). #}
+{% macro _tally() -%}
+{%- set known = [
+    'applied', 'duplicate', 'stale', 'superseded', 'tie', 'orphan_delete', 'null_key', 'null_version', 'bad_sign', 'null_block',
+    'unread'
+] -%}
+tally as (
+    select
+        ledger_key,
+        ledger_block,
+        ledger_batch,
+        case when grouping(ledger_batch) = 1 then 'block' when grouping(ledger_row) = 1 then 'batch' else 'row' end as level,
+        sum(staged) as staged,
+        count(decision) as decided,
+        count_if(decision not in ('{{ known | join("', '") }}')) as unknown,
+        sum(owed) as owed,
+        sum(found) as found,
+        bool_or(decision <=> 'applied') as applies,
+        bool_or(decision <=> 'applied' and deletes) as deletes,
+        count_if(ledger_sign = 1) as states,
+        count_if(ledger_sign = -1) as cancels
+    from rows_of_all
+    group by grouping sets (
+        (ledger_key, ledger_block),
+        (ledger_key, ledger_block, ledger_batch, ledger_row),
+        (ledger_key, ledger_batch)
+    )
+)
+{%- endmacro %}
+
+
+{# Gives what a row of `judged` can break, each as SQL for the finding with its numbers, or for NULL. #}
+{% macro _laws(settings) %}
+    {% set laws = [
+        ["level = 'block' and staged <> decided", 'not_one_decision', 'staged', 'decided'],
+        ["level = 'block' and unknown > 0", 'unknown_decision', '0', 'unknown']
+    ] %}
+    {% if settings.combine %}
+        {#- a delete that leaves no tombstone may have come last -#}
+        {% set place = "level = 'batch' and is_compared" ~ (' and not deletes' if not collapsing._keeps_tombstones(settings)) %}
+        {% set owed = 'least(owed, 1)' %}
+    {% else %}
+        {% set place, owed = "level = 'row' and is_compared", 'owed' %}
+    {% endif %}
+    {% do laws.append([place ~ ' and ' ~ owed ~ ' > found', 'missing_row', owed, 'found']) %}
+    {% do laws.append([place ~ ' and ' ~ owed ~ ' < found', 'surplus_row', owed, 'found']) %}
+    {% if not collapsing._keeps_every_row(settings) %}
+        {% set place = "level = 'batch' and is_compared and " %}
+        {% do laws.append([place ~ 'applies and live <> states', 'wrong_live_rows', 'states', 'live']) %}
+        {% do laws.append([place ~ 'not applies and cancels > 0', 'cancel_without_event', '0', 'cancels']) %}
+    {% endif %}
+    {% set cases = [] %}
+    {% for condition, finding, expected, actual in laws %}
+        {% do cases.append(
+            'if(' ~ condition ~ ", struct('" ~ finding ~ "', cast(" ~ expected ~ ' as bigint), cast(' ~ actual
+            ~ ' as bigint)), null)'
+        ) %}
+    {% endfor %}
+    {{ return(cases) }}
+{% endmacro %}
+
+
+{#
+    Gives the CTEs `noted` (blocks that batches of the ledger have folded), `arrived` (blocks that are staged) and `compared`: the
+    batches of which every block is staged with as many rows as were folded, for of others a stage cannot tell what was decided.
+    A base no longer has the rows that took each other back, and is not compared; nor is a batch that was taken back.
+#}
+{% macro _compared_batches(ledger, stage, settings, held, notes) -%}
+{%- set block = 'cast(' ~ adapter.quote(settings.block) ~ ' as string)' -%}
+noted as (
+    select
+        block as ledger_block,
+        staged,
+        ledger_batch
+    from {{ collapsing._blocks_relation(ledger) }}
+    where
+        {{ collapsing._is_held(held) }}
+        and block is not null
+        {%- if notes.unread %}
+        and taken_in not in ({{ notes.unread | join(', ') }})
+        {%- endif %}
+),
+
+arrived as (
+    select
+        {{ block }} as ledger_block,
+        count(*) as staged
+    from {{ stage }}
+    group by {{ block }}
+),
+
+compared as (
+    select noted.ledger_batch
+    from noted
+    left join arrived on noted.ledger_block = arrived.ledger_block
+    where
+        noted.ledger_batch > 0
+        {%- if notes.undone %}
+        and noted.ledger_batch not in ({{ notes.undone | sum(start=[]) | join(', ') }})
+        {%- endif %}
+    group by noted.ledger_batch
+    having bool_and(noted.staged <=> arrived.staged)
+)
+{%- endmacro %}
+
+
+{# Gives a query of the findings among blocks. #}
+{% macro _block_findings(rows, notes) -%}
+select
+        'block_changed' as finding,
+        null as ledger_key,
+        noted.ledger_block,
+        noted.staged as expected,
+        arrived.staged as actual
+    from noted
+    inner join arrived on noted.ledger_block = arrived.ledger_block
+    where noted.staged <> arrived.staged
+    union all
+    select
+        'block_folded_twice' as finding,
+        null as ledger_key,
+        ledger_block,
+        1 as expected,
+        count(*) as actual
+    from noted
+    group by ledger_block
+    having count(*) > 1
+    union all
+    select
+        'block_not_noted' as finding,
+        null as ledger_key,
+        stored.ledger_block,
+        0 as expected,
+        count(*) as actual
+    from {{ rows }} as stored
+    left anti join noted
+        on
+            stored.ledger_block = noted.ledger_block
+            and (stored.ledger_batch = noted.ledger_batch or stored.ledger_batch < 0)
+    where
+        stored.ledger_block is not null
+        {%- if notes.undone %}
+        and stored.ledger_batch not in ({{ notes.undone | sum(start=[]) | join(', ') }})
+        {%- endif %}
+    group by stored.ledger_block
+{%- endmacro %}

@@ -1,0 +1,111 @@
+{#
+    Gives a query of the groups in which a projection is not the plain aggregate of what it reads: `only_in` ('actual' for the
+    projection's own row, 'expected' for the aggregate's), group columns, measures; the groups in order.
+
+    projection  relation of the projection
+    node        its node in the graph
+    tolerance   the share of itself by which a float measure may differ
+#}
+{% macro _differs_from_recompute(projection, node, tolerance) %}
+{%- set settings = collapsing._projection_settings(node.name, node.config.meta.collapsing) -%}
+{%- set groups = settings.group_by.keys() | list -%}
+{%- set merged = collapsing.final(projection) -%}
+{%- set same = collapsing._same_group(groups, settings.measures, collapsing._types_of_query(merged), tolerance) -%}
+with
+
+-- what the projection has added up
+actual as (
+    select * from {{ merged }}
+),
+
+-- the rows that it has read, and the group that each falls in
+live as (
+    select
+        {%- for sql in settings.group_by.values() %}
+        {{ sql }} as ledger_group_{{ loop.index }},
+        {%- endfor %}
+        *
+    from {{ collapsing._read_by(projection, node) }}
+),
+
+-- their aggregate, from nothing
+expected as (
+    select
+        {%- for group in groups %}
+        ledger_group_{{ loop.index }} as {{ adapter.quote(group) }},
+        {%- endfor %}
+        {%- for measure in settings.measures %}
+        {{ node.config.meta.collapsing.measures[measure.name] }} as {{ adapter.quote(measure.name) }}{{ ',' if not loop.last }}
+        {%- endfor %}
+    from live
+    {%- for group in groups %}
+    {{ 'group by ' if loop.first }}ledger_group_{{ loop.index }}{{ ',' if not loop.last }}
+    {%- else %}
+    having count(*) > 0
+    {%- endfor %}
+)
+
+select
+    'actual' as only_in,
+    actual.*
+from actual
+left anti join expected on {{ same }}
+union all
+select
+    'expected' as only_in,
+    expected.*
+from expected
+left anti join actual on {{ same }}
+order by {{ collapsing._row_list(groups + ['only_in']) }}
+{% endmacro %}
+
+
+{#
+    Gives the final of what a projection reads, a ledger or a finer projection, as it was after the last batch that the projection
+    has read: it may lag behind.
+#}
+{% macro _read_by(projection, node) %}
+    {% set sources = [] %}
+    {% for id in node.depends_on.nodes if collapsing._kind_if_any(graph.nodes.get(id)) %}
+        {% do sources.append(graph.nodes[id]) %}
+    {% endfor %}
+    {% if sources | length != 1 %}
+        {{ collapsing._refuse(
+            node.name, 'what a projection adds up is found through its one ref() of a ledger or projection; found: '
+            ~ (sources | map(attribute='name') | join(', ') or 'none')
+        ) }}
+    {% endif %}
+    {% set read = collapsing._batches_of(projection) %}
+    {{ return(collapsing.final(collapsing._built_relation(sources[0]), as_of=read.last if read else 0)) }}
+{% endmacro %}
+
+
+{# Gives the condition that `actual` and `expected` are one group with the same measures; `types` as _types_of_query gives. #}
+{% macro _same_group(groups, measures, types, tolerance) %}
+    {% set parts = [] %}
+    {% for name in groups + measures | map(attribute='name') | list %}
+        {% set one, other = 'actual.' ~ adapter.quote(name), 'expected.' ~ adapter.quote(name) %}
+        {% set exact = one ~ ' <=> ' ~ other %}
+        {% if name in groups or types[name] not in ['double', 'float'] %}
+            {% do parts.append(exact) %}
+        {% else %}
+            {#- by the smaller of the two: an infinite or NaN bound would let everything pass. Not below 1: a sum that is 0 may
+                keep a residue of what was taken back -#}
+            {% do parts.append(
+                '(' ~ exact ~ ' or abs(' ~ one ~ ' - ' ~ other ~ ') < ' ~ tolerance ~ 'D * greatest(1D, least(abs(' ~ one
+                ~ '), abs(' ~ other ~ '))))'
+            ) %}
+        {% endif %}
+    {% endfor %}
+    {{ return(parts | join('\n    and ')) }}
+{% endmacro %}
+
+
+{# Gives the columns' types of a subquery, {column name: type}. #}
+{% macro _types_of_query(subquery) %}
+    {% set types = {} %}
+    {% for row in collapsing._rows_of('describe query select * from ' ~ subquery) %}
+        {% do types.update({row[0]: row[1]}) %}
+    {% endfor %}
+    {{ return(types) }}
+{% endmacro %}

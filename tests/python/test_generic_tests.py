@@ -1,0 +1,369 @@
+"""The generic tests in a stranger's project: each passes on what runs have made, and names the keys of what they have not."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from dbt_project import VIEW, DbtProject, model, values
+
+COLUMNS = (
+    "position int, id int, version int, is_deleted boolean, sign int, "
+    "shop string, amount int, price decimal(10, 2), weight double, block string"
+)
+# keys 1 and 3 change, 2 and 5 are deleted (5 was never there), 4 has no shop, 6 a weight that is not a number;
+# b2 holds duplicates, b3 a late row
+ARRIVALS = [
+    (1, 1, 1, False, 1, "a", 10, 1.25, 0.1, "b1"),
+    (2, 2, 1, False, 1, "a", 20, 2.5, 0.2, "b1"),
+    (3, 3, 1, False, 1, "b", 5, 0.01, 0.3, "b1"),
+    (11, 6, 1, False, 1, "n", 1, 1.0, -1.0, "b1"),
+    (4, 1, 2, False, 1, "b", 11, 1.35, 0.7, "b2"),
+    (5, 2, 2, True, -1, "a", 20, 2.5, 0.2, "b2"),
+    (6, 4, 1, False, 1, None, 7, None, 1e9, "b2"),
+    (7, 3, 1, False, 1, "b", 5, 0.01, 0.3, "b2"),
+    (12, 6, 1, False, 1, "n", 1, 1.0, -1.0, "b2"),
+    (8, 3, 3, False, 1, "b", None, 0.02, 0.4, "b3"),
+    (9, 5, 1, True, -1, "a", 1, 1.0, 1.0, "b3"),
+    (10, 3, 2, False, 1, "c", 9, 9.99, 9.0, "b3"),
+]
+EVENTS = {"key": "id", "is_deleted": "is_deleted", "block": "block", "order_by": "position"}
+COMBINE = {"combine": {"amount": "coalesce(new.amount, old.amount)"}}
+SIGNED = {"key": "id", "input": "signed", "sign": "sign", "order_by": "position", "block": "block"}
+ORDERS = EVENTS | {"version": "version"}
+# ledgers of every engine and input that `decisions` knows
+ENGINES = {
+    "versioned": ORDERS,
+    "unversioned": ORDERS | {"deletes": "unversioned"},
+    "follows_arrival": EVENTS | {"engine": "collapsing"},
+    "replaced": ORDERS | {"engine": "replacing"},
+    "replaced_by_last": EVENTS | {"engine": "replacing"},
+    "deduplicated": {"engine": "deduplicating", "key": "id", "block": "block", "order_by": "position"},
+    "signed": SIGNED | {"engine": "collapsing"},
+    "versioned_signed": SIGNED | {"version": "version"},
+    "combined": ORDERS | COMBINE,
+    "combined_unversioned": ORDERS | COMBINE | {"deletes": "unversioned"},
+    "combined_by_arrival": EVENTS | COMBINE | {"engine": "collapsing"},
+    "combined_replacing": ORDERS | COMBINE | {"engine": "replacing"},
+    "set_aside": ORDERS | {"on_bad_rows": "reject"},
+    "whole_stage": {name: value for name, value in ORDERS.items() if name != "block"},
+}
+BY_SHOP = {
+    "group_by": {"shop": "shop", "even": "id % 2 = 0"},
+    "measures": {
+        **{"n": "count(*)", "amounts": "count(amount)", "amount": "sum(amount)", "mean_amount": "avg(amount)"},
+        **{"price": "sum(price)", "mean_price": "avg(price)", "weight": "sum(weight)"},
+        "heavy": "count(case when weight > 0.5 then 1 end)",
+    },
+}
+TOTAL = {"group_by": [], "measures": {"n": "count(*)", "weight": "sum(weight)"}}
+
+
+def yaml_of(tests: dict[str, list]) -> str:
+    """Give the YAML of models with their data tests: {model: [test or {test: ...}]}."""
+    return json.dumps({"models": [{"name": name, "data_tests": of_model} for name, of_model in tests.items()]})
+
+
+def with_arguments(test: str, **arguments) -> dict:
+    return {f"collapsing.{test}": {"arguments": arguments}}
+
+
+def complete(stage: str = "stage") -> dict:
+    return with_arguments("complete", stage=f"ref('{stage}')")
+
+
+def stage_of(table: str = "arrived", where: str = "true") -> str:
+    return f"{VIEW}select * from {{{{ target.schema }}}}.{table} where block <= '{{{{ var('upto') }}}}' and {where}"
+
+
+def make(make_project, name: str, files: dict[str, str]) -> DbtProject:
+    """Make a project over the table `arrived`."""
+    project = make_project(name, files)
+    project.sql(f"create schema if not exists {name}")
+    project.sql(f"create table {name}.arrived ({COLUMNS}) using parquet")
+    weight = "if(col9 < 0, double('NaN'), double(col9))"
+    project.sql(f"insert into {name}.arrived select * except (col9, col10), {weight}, col10 from values {values(ARRIVALS)}")
+    return project
+
+
+def found(project: DbtProject, *select: str, upto: str = "b3") -> dict[tuple[str, str], list[tuple]]:
+    """Run the data tests; gives the rows that each found, in order, by (name of the test, model)."""
+    result = project.invoke("test", *select, variables={"upto": upto})
+    findings = {}
+    for node in result.result.results:
+        assert str(node.status) in ("pass", "fail"), f"{node.node.name}: {node.message}"
+        rows = project.rows(node.node.compiled_code) if str(node.status) == "fail" else []
+        assert node.failures == len(rows)
+        findings[node.node.test_metadata.name, node.node.attached_node.rsplit(".", 1)[1]] = rows
+    return findings
+
+
+def add_row(project: DbtProject, table: str, condition: str, **changed: str) -> None:
+    """Append rows that no run has made: copies of those for which the condition holds, with columns changed to SQL."""
+    kept = [column for column in project.sql(f"select * from {table}").columns if column not in changed]
+    given = [f"{sql} as {column}" for column, sql in changed.items()]
+    project.sql(f"insert into {table} by name select {', '.join(kept + given)} from {table} where {condition}")
+
+
+def add_part(project: DbtProject, table: str, shop: str, even: str = "false", **parts: str) -> None:
+    """Append a part to a group of a projection, 0 but for what is given."""
+    given = {"ledger_batch": "2", "shop": shop, "even": even} | parts
+    columns = project.sql(f"select * from {table}").columns
+    project.sql(f"insert into {table} by name select {', '.join(f'{given.get(name, 0)} as {name}' for name in columns)}")
+
+
+def take_row_away(project: DbtProject, table: str, batch: int, condition: str) -> None:
+    """Take the rows of a batch for which the condition holds out of a table; there must be some."""
+    project.sql(f"create table saved using parquet as select * from {table} where ledger_batch = {batch}")
+    assert project.rows(f"select count(*) > 0 from saved where {condition}") == [(True,)]
+    project.sql(f"alter table {table} drop partition (ledger_batch = {batch})")
+    project.sql(f"insert into {table} by name select * from saved where not coalesce({condition}, false)")
+    project.sql("drop table saved")
+
+
+# ---- on what runs have made, every test passes -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def good(make_project) -> DbtProject:
+    """Every engine folded in two batches, projections of all that can have one, and each test on all that it is for."""
+    files = {
+        "models/stage.sql": stage_of(where="sign is not null"),
+        "models/stage_first.sql": stage_of(where="not is_deleted"),
+        "models/stage_bad.sql": stage_of().replace("select *", "select * except (version), if(id = 4, null, version) as version"),
+    }
+    tests: dict[str, list] = {}
+    stages = {"deduplicated": "stage_first", "set_aside": "stage_bad"}
+    for name, settings in ENGINES.items():
+        stage = stages.get(name, "stage")
+        files[f"models/{name}.sql"] = model(f"ledger(ref('{stage}'))", settings)
+        tests[name] = [complete(stage)]
+        if "input" not in settings and settings.get("engine") != "replacing":
+            tests[name].append("collapsing.collapsed")
+    for ledger, settings in {"versioned": BY_SHOP, "combined_by_arrival": BY_SHOP, "deduplicated": TOTAL}.items():
+        files[f"models/sums_of_{ledger}.sql"] = model(f"projection(ref('{ledger}'))", settings)
+        tests[f"sums_of_{ledger}"] = ["collapsing.equals_recompute"]
+    files["models/tests.yml"] = yaml_of(tests)
+    project = make(make_project, "generic_good", files)
+    for upto in ("b1", "b3"):
+        project.run("run", variables={"upto": upto})
+    return project
+
+
+def test_all_pass_on_what_runs_have_made(good) -> None:
+    findings = found(good)
+    assert {name: rows for name, rows in findings.items() if rows} == {}
+    assert {model for test, model in findings if test == "complete"} == set(ENGINES)
+    assert len(findings) == len(ENGINES) + 9 + 3
+
+
+# ---- on what no run has made, they fail and name the keys -------------------------------------------------------------------
+
+BY_WEIGHT = {"group_by": ["shop"], "measures": {"weight": "sum(weight)"}}
+LEDGERS = ("sound", "doubled", "invented", "missing", "kept_alive", "cancelled", "unnoted", "noted_twice", "rebuilt", "compacted")
+PROJECTIONS = {
+    "spoilt": BY_SHOP,
+    "wrong_price": BY_SHOP,
+    "near": BY_WEIGHT,
+    "strict": BY_WEIGHT,
+    "far": BY_WEIGHT,
+    "not_a_number": BY_WEIGHT,
+    "lagging": TOTAL,
+}
+DOCTORED = """
+{%- if execute -%}
+{{ collapsing._unaccounted(
+    ref('sound'), ref('stage'),
+    collapsing._ledger_settings('sound', graph.nodes['model.generic_broken.sound'].config.meta.collapsing),
+    "(select * except (decision), if(id = 2 and is_deleted, 'forgotten', decision) as decision from "
+    ~ collapsing.decisions(ref('sound'), ref('stage')) ~ " where id <> 6)"
+) }}
+{%- endif -%}
+-- depends_on: {{ ref('sound') }} {{ ref('stage') }}
+"""
+
+
+@pytest.fixture(scope="module")
+def broken(make_project) -> tuple[DbtProject, dict[tuple[str, str], list[tuple]]]:
+    """Give a project whose tables were changed behind the package's back, and what each test has found in them."""
+    equals_seed = with_arguments("equals_seed", seed="ref('expected')")
+    refused = {"config": {"tags": ["refused"]}}
+    files = {
+        "models/stage.sql": stage_of(),
+        "models/stage_changed.sql": stage_of("changing"),
+        "models/stage_recent.sql": stage_of(where="block <> '{{ var('left_out', '') }}'"),
+        "models/changed.sql": model("ledger(ref('stage_changed'))", ORDERS),
+        "models/recent.sql": model("ledger(ref('stage_recent'))", ORDERS),
+        "models/of_rebuilt.sql": model("projection(ref('rebuilt'))", TOTAL),
+        "seeds/expected.csv": "id,version,shop,amount\n1,2,b,11\n3,3,b,\n4,1,,7\n6,1,n,1\n",
+        "seeds/expected.yml": "seeds: [{name: expected, config: {column_types: {shop: string, amount: int}}}]",
+        "tests/doctored.sql": DOCTORED,
+    }
+    files |= {f"models/{name}.sql": model("ledger(ref('stage'))", ORDERS) for name in LEDGERS}
+    files |= {f"models/{name}.sql": model("projection(ref('sound'))", settings) for name, settings in PROJECTIONS.items()}
+    equals_seed["collapsing.equals_seed"]["arguments"]["columns"] = ["id", "version", "shop", "amount"]
+    tests = {name: [complete(), "collapsing.collapsed"] for name in LEDGERS}
+    tests |= {name: ["collapsing.equals_recompute"] for name in PROJECTIONS}
+    tests |= {"changed": [complete("stage_changed")], "recent": [complete("stage_recent")]}
+    tests["strict"] = [with_arguments("equals_recompute", float_tolerance=0)]
+    for name in ("sound", "doubled", "missing"):
+        tests[name].append(equals_seed)
+    tests["of_rebuilt"] = [{"collapsing.equals_recompute": refused}]
+    tests["sound"] += [{"collapsing.equals_recompute": refused}]
+    tests["far"] += [{"collapsing.complete": refused | complete()["collapsing.complete"]}]
+    tests["near"] += [{"collapsing.equals_recompute": refused | {"arguments": {"float_tolerance": "much"}}}]
+    tests["stage"] = [{"collapsing.equals_recompute": refused}]
+    files["models/tests.yml"] = yaml_of(tests)
+
+    project = make(make_project, "generic_broken", files)
+    project.sql("create table generic_broken.changing using parquet as select * from generic_broken.arrived")
+    project.run("seed")
+    project.run("run", variables={"upto": "b1"})
+    project.run("run", "--exclude", "lagging", variables={"upto": "b3"})
+    project.run("run", "--full-refresh", "--select", "rebuilt", variables={"upto": "b3"})
+    spoil(project)
+    return project, found(project, "--exclude", "tag:refused", "test_type:singular")
+
+
+def spoil(project: DbtProject) -> None:
+    """Change tables in the ways that their names say."""
+    add_row(project, "doubled", "id = 4 and ledger_sign = 1", ledger_batch="2")
+    add_row(project, "invented", "id = 4 and ledger_sign = 1", ledger_batch="9")
+    take_row_away(project, "missing", 2, "id = 1 and ledger_sign = 1")
+    take_row_away(project, "kept_alive", 2, "id = 2 and ledger_sign = -1")
+    add_row(project, "cancelled", "id = 6", version="7", ledger_sign="-1Y", ledger_batch="2")
+    project.sql("alter table unnoted__blocks drop partition (ledger_batch = 2)")
+    project.sql("insert into noted_twice__blocks by name select 'b1' as block, 4L as staged, 2 as ledger_batch")
+    add_row(project, "changing", "id = 4", id="7", block="'b1'")
+    project.run("run-operation", "collapsing.optimize", "--args", "{model: compacted, keep_batches: 1}")
+
+    add_part(project, "spoilt", "'b'", ledger_sum_amount="1")
+    add_part(project, "spoilt", "null", "true", ledger_sign="-1")
+    add_part(project, "spoilt", "'z'", "true", ledger_sign="1")
+    add_part(project, "wrong_price", "'b'", ledger_sum_price="0.01")
+    for name, weight in {"near": "0.5D", "strict": "0.5D", "far": "2D"}.items():
+        add_part(project, name, "null", ledger_sum_weight=weight)
+    add_part(project, "not_a_number", "'b'", ledger_sum_weight="double('NaN')")
+
+
+def keys(rows: list[tuple]) -> list[tuple]:
+    """Give findings of `complete` with their keys as values: (finding, id, block, expected, actual)."""
+    return [(row[0], json.loads(row[1])["id"] if row[1] else None, *row[2:]) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("ledger", "rows"),
+    {
+        "sound": [],
+        "rebuilt": [],
+        "compacted": [],
+        "recent": [],
+        "doubled": [("surplus_row", 4, "b2", 1, 2)],
+        "invented": [("block_not_noted", None, "b2", 0, 1)],
+        "missing": [("missing_row", 1, "b2", 1, 0)],
+        # its tombstone is there, and the state row that should have been taken back
+        "kept_alive": [("wrong_live_rows", 2, None, 0, 1)],
+        "cancelled": [("cancel_without_event", 6, None, 0, 1)],
+        "unnoted": [("block_not_noted", None, "b2", 0, 5), ("block_not_noted", None, "b3", 0, 3)],
+        "noted_twice": [("block_folded_twice", None, "b1", 1, 2)]
+        + [("not_one_decision", id_, "b1", 1, 2) for id_ in (1, 2, 3, 6)],
+        "changed": [("block_changed", None, "b1", 4, 5)],
+    }.items(),
+)
+def test_complete_names_what_is_not_accounted_for(broken, ledger: str, rows: list[tuple]) -> None:
+    assert keys(broken[1]["complete", ledger]) == rows
+
+
+@pytest.mark.parametrize(
+    ("ledger", "rows"),
+    {
+        "sound": [],
+        "compacted": [],
+        "doubled": [("surplus", '{"id":4}', 2, 0)],
+        "invented": [("surplus", '{"id":4}', 2, 0), ("versions_not_rising", '{"id":4}', 1, 0)],
+        "cancelled": [("cancel_without_state", '{"id":6}', 0, 1)],
+        # counts that can be: only the stage tells that they should not
+        "missing": [],
+        "kept_alive": [],
+    }.items(),
+)
+def test_collapsed_names_keys_whose_counts_cannot_be(broken, ledger: str, rows: list[tuple]) -> None:
+    assert broken[1]["collapsed", ledger] == rows
+
+
+@pytest.mark.parametrize(
+    ("ledger", "rows"),
+    {"sound": [], "doubled": [("actual", 4, 1, None, 7)], "missing": [("expected", 1, 2, "b", 11)]}.items(),
+)
+def test_equals_seed_names_the_rows_of_one_side(broken, ledger: str, rows: list[tuple]) -> None:
+    assert broken[1]["equals_seed", ledger] == rows
+
+
+def test_equals_recompute_names_the_groups_that_differ_in_order(broken) -> None:
+    rows = [row[:6] for row in broken[1]["equals_recompute", "spoilt"]]
+    assert rows == [
+        ("expected", None, True, 1, 1, 7),
+        ("actual", "b", False, 2, 1, 12),
+        ("expected", "b", False, 2, 1, 11),
+        ("actual", "z", True, 1, 0, None),
+    ]
+    prices = broken[1]["equals_recompute", "wrong_price"]
+    assert [(*row[:2], str(row[7])) for row in prices] == [("actual", "b", "1.38"), ("expected", "b", "1.37")]
+
+
+def test_equals_recompute_compares_floats_by_a_share_of_themselves(broken) -> None:
+    _, findings = broken
+    assert findings["equals_recompute", "near"] == []
+    for name, weight in {"strict": 1e9 + 0.5, "far": 1e9 + 2}.items():
+        assert findings["equals_recompute", name] == [("actual", None, weight), ("expected", None, 1e9)]
+    sides = [(row[0], row[1], row[2] == row[2]) for row in findings["equals_recompute", "not_a_number"]]
+    assert sides == [("actual", "b", False), ("expected", "b", True)]
+
+
+def test_equals_recompute_compares_a_projection_that_lags_with_what_it_has_read(broken) -> None:
+    project, findings = broken
+    assert project.rows("select max(ledger_batch) from lagging union all select max(ledger_batch) from sound") == [(1,), (2,)]
+    assert findings["equals_recompute", "lagging"] == []
+
+
+def test_what_a_test_is_not_for_is_refused(broken) -> None:
+    project, _ = broken
+    result = project.invoke("test", "--select", "tag:refused", variables={"upto": "b3"})
+    said = {}
+    for node in result.result.results:
+        assert str(node.status) == "error"
+        said[node.node.attached_node.rsplit(".", 1)[1]] = node.message
+    assert "'rebuilt': final has no state as_of=2: rebuilt was built later" in said["of_rebuilt"]
+    assert "'sound': the test equals_recompute is for a projection; this is a ledger" in said["sound"]
+    assert "'far': the test complete is for a ledger and its stage; this is a projection" in said["far"]
+    assert "float_tolerance of the test equals_recompute must be a number" in said["near"] and "given: much" in said["near"]
+    assert "the test equals_recompute needs a model with settings" in said["stage"]
+    assert len(said) == 5
+
+
+@pytest.mark.parametrize("left_out", ["b1", "b2"])
+def test_complete_passes_when_the_stage_has_dropped_blocks(broken, left_out: str) -> None:
+    """b1 was a batch of its own, b2 half of one."""
+    project, _ = broken
+    project.run("run", "--select", "stage_recent", variables={"upto": "b3", "left_out": left_out})
+    assert found(project, "--select", "recent")["complete", "recent"] == []
+
+
+def test_complete_names_a_missing_decision_and_one_that_is_not_documented(broken) -> None:
+    project, _ = broken
+    (node,) = project.invoke("test", "--select", "doctored", variables={"upto": "b3"}).result.results
+    assert str(node.status) == "fail"
+    assert keys(project.rows(node.node.compiled_code)) == [
+        ("cancel_without_event", 2, None, 0, 1),
+        ("surplus_row", 2, "b2", 0, 1),
+        ("unknown_decision", 2, "b2", 0, 1),
+        ("not_one_decision", 6, "b1", 1, 0),
+        ("surplus_row", 6, "b1", 0, 1),
+    ]
+
+
+def test_failing_rows_can_be_stored(broken) -> None:
+    project, _ = broken
+    project.invoke("test", "--select", "missing,test_name:complete", "--store-failures", variables={"upto": "b3"})
+    [(_, table, _)] = project.rows("show tables in generic_broken_dbt_test__audit")
+    assert keys(project.rows(f"select * from generic_broken_dbt_test__audit.{table}")) == [("missing_row", 1, "b2", 1, 0)]
