@@ -14,6 +14,7 @@ import itertools
 import os
 import shutil
 import signal
+import socket
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -36,6 +37,12 @@ TABLES = ("path:models/flights/ledgers", "path:models/flights/projections")
 LEDGER = "flights"
 FIRST_DAY, LAST_DAY = "2013-12-01", "2013-12-31"  # folded day by day
 ROWS_SHOWN = 12
+# Targets of profiles.yml: a Spark inside of this process, or a server of scripts/cluster, with where it listens.
+EMBEDDED = ("parquet", "delta", "iceberg")
+SERVERS = {
+    "cluster": int(os.environ.get("COLLAPSING_THRIFT_PORT", "10000")),
+    "connect": int(os.environ.get("COLLAPSING_CONNECT_PORT", "15002")),
+}
 
 
 class DemoError(Exception):
@@ -53,11 +60,12 @@ def terminal(log: Path) -> TextIO:
 
 
 @contextlib.contextmanager
-def alone(local: Path) -> Iterator[None]:
-    """Hold the demo's lock in ``local``. DemoError when another demo runs, or dbt has the metastore open."""
+def alone(local: Path, target: str) -> Iterator[None]:
+    """Hold the demo's lock in ``local``. DemoError when another demo runs, or dbt has the metastore that it needs open."""
     busy = f"another process is using {local}: wait for it to end, or set COLLAPSING_LOCAL to another folder"
+    names = ["demo.lock", "metastore/dbex.lck"] if target in EMBEDDED else ["demo.lock"]
     with contextlib.ExitStack() as held:
-        for name in ("demo.lock", "metastore/dbex.lck"):
+        for name in names:
             lock = local / name
             if name == "demo.lock" or lock.exists():
                 file = held.enter_context(lock.open("a"))
@@ -69,9 +77,22 @@ def alone(local: Path) -> Iterator[None]:
         yield
 
 
-def start_afresh(local: Path) -> None:
-    """Remove what an earlier demo left in ``local``: warehouse, metastore, landing. Nothing outside of it."""
-    for name in ("warehouse", "metastore", "landing"):
+def reach_server(target: str) -> None:
+    """Point dbt at the server of a target; nothing to do for an embedded one. DemoError when nothing listens."""
+    if target in EMBEDDED:
+        return
+    address = ("127.0.0.1", SERVERS[target])
+    try:
+        socket.create_connection(address, timeout=5).close()
+    except OSError:
+        raise DemoError(f"nothing listens on {address[0]}:{address[1]}: start the servers with scripts/cluster start") from None
+    if target == "connect":
+        os.environ["SPARK_REMOTE"] = f"sc://{address[0]}:{address[1]}"
+
+
+def start_afresh(local: Path, names: Sequence[str]) -> None:
+    """Remove folders that an earlier demo left in ``local``. Nothing outside of it."""
+    for name in names:
         folder = local / name
         if folder.is_symlink():
             folder.unlink()
@@ -91,16 +112,16 @@ def land(file: Path, folder: Path) -> None:
 
 
 class Dbt:
-    """dbt in this process: commands, the relations it made, and queries on its Spark session."""
+    """dbt in this process: commands, the relations it made, and queries on its connection to Spark."""
 
     # All to the log file; no manifest.json and the like after every command, which nothing here reads.
     QUIET = ("--log-level", "none", "--log-level-file", "debug", "--no-use-colors", "--no-write-json")
 
-    def __init__(self, log: Path) -> None:
+    def __init__(self, log: Path, target: str) -> None:
         os.chdir(ROOT)
         from dbt.cli.main import dbtRunner  # takes two seconds: not before the first message
 
-        self.log = log
+        self.log, self.target = log, target
         self.heard = lambda text: None
         self.runner = dbtRunner(callbacks=[self._heard])
         self.manifest = self("parse")
@@ -112,7 +133,7 @@ class Dbt:
 
     def __call__(self, *command: str) -> Any:
         """Run a dbt command and give its result. DemoError with dbt's own words when it does not succeed."""
-        said = self.runner.invoke([*self.QUIET, *command, "--project-dir", str(ROOT)])
+        said = self.runner.invoke([*self.QUIET, *command, "--project-dir", str(ROOT), "--target", self.target])
         if said.success:
             return said.result
         reasons = [str(said.exception)] if said.exception else []
@@ -130,29 +151,39 @@ class Dbt:
         }
 
     def query(self, sql: str) -> pd.DataFrame:
-        """Run SQL on the session that dbt has started."""
-        from pyspark.sql import SparkSession
+        """Run SQL the way dbt does, whatever the target is."""
+        from dbt.adapters.factory import get_adapter_by_type
 
-        return SparkSession.builder.getOrCreate().sql(sql).toPandas()
+        adapter = get_adapter_by_type("spark")
+        with adapter.connection_named("demo"):
+            _, cursor = adapter.connections.add_query(sql, auto_begin=False)
+            return pd.DataFrame(map(tuple, cursor.fetchall()), columns=[column[0] for column in cursor.description])
 
 
 class Demo:
     """The steps of the main job, in the order of run()."""
 
-    def __init__(self, local: Path, console: Console, seed: int) -> None:
-        self.local, self.console, self.seed = local, console, seed
+    def __init__(self, local: Path, console: Console, seed: int, target: str) -> None:
+        self.local, self.console, self.seed, self.target = local, console, seed, target
         self.batches: list[report.Batch] = []
         self.last_batch = 0
         self.started = time.perf_counter()
 
     def run(self) -> None:
         """Do everything. DemoError when a step fails, a proof included."""
-        self.console.print(f"Starting afresh: emptying warehouse, metastore and landing in {self.local}")
-        start_afresh(self.local)
+        reach_server(self.target)
+        if self.target in EMBEDDED:
+            self.console.print(f"Starting afresh: emptying warehouse, metastore and landing in {self.local}")
+            start_afresh(self.local, ["warehouse", "metastore", "landing"])
+        else:
+            self.console.print(f"Starting afresh: dropping the server's schema demo, emptying landing in {self.local}")
+            start_afresh(self.local, ["landing"])
         self.make_events()
         with self.console.status("dbt is starting") as status:
-            self.dbt = Dbt(self.local / "logs" / "dbt.log")
+            self.dbt = Dbt(self.local / "logs" / "dbt.log", self.target)
             self.models = self.dbt.models()
+            if self.target not in EMBEDDED:
+                self.dbt.query(f"drop schema if exists {self.models[LEDGER].schema} cascade")
             self.relations = {name: model.relation_name for name, model in self.models.items()}
             self.dbt("seed", "--select", "path:seeds/flights")
             self.dbt.heard = lambda text: status.update(f"January to November: {text}")
@@ -274,7 +305,7 @@ class Demo:
             other_tests=others,
             live_flights=int(live["live"][0]),
             seconds=time.perf_counter() - self.started,
-            versions=f"dbt {version('dbt-core')}, Spark {version('pyspark')} on {os.cpu_count()} cores",
+            versions=f"dbt {version('dbt-core')}, Spark {version('pyspark')} on {os.cpu_count()} cores, target {self.target}",
             marts=marts,
             plots=report.read_plots(self.dbt.query, self.relations),
         )
@@ -309,6 +340,7 @@ def main() -> int:
     """Run the demo. Exit status: 0 done and proven, 1 something failed, 130 stopped by the user."""
     parser = argparse.ArgumentParser(prog="scripts/demo", description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=events.SEED, help="of the events (%(default)s)")
+    parser.add_argument("--target", choices=[*EMBEDDED, *SERVERS], default="parquet", help="of profiles.yml (%(default)s)")
     arguments = parser.parse_args()
 
     local = Path(os.environ.get("COLLAPSING_LOCAL") or ROOT / ".local").resolve()
@@ -330,8 +362,8 @@ def main() -> int:
     signal.signal(signal.SIGINT, stop)
     started = time.perf_counter()
     try:
-        with alone(local):
-            Demo(local, console, arguments.seed).run()
+        with alone(local, arguments.target):
+            Demo(local, console, arguments.seed, arguments.target).run()
     except DemoError as error:
         console.print(f"[bold red]The demo failed:[/bold red] {error}", highlight=False)
         return 1
