@@ -17,7 +17,7 @@
     {% if kind == 'projection' %}
         {% do collapsing._refuse_partitions(name, 'a projection') if not across_partitions %}
         {{ return(collapsing._final_of_projection(
-            relation, collapsing._projection_settings(node.name, node.config.meta.collapsing), collapsing._types_of(relation), as_of
+            relation, collapsing._projection_settings(node.name, node.config.meta.collapsing), collapsing._types_of(relation), rows
         )) }}
     {% endif %}
     {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}

@@ -89,9 +89,10 @@
 {% macro _projection_status(node) %}
     {% set projection = collapsing._built_relation(node) %}
     {% set settings = collapsing._projection_settings(node.name, node.config.meta.collapsing) %}
-    {% set final = collapsing._final_of_projection(projection, settings, collapsing._types_of(projection), none) %}
+    {% set rows = collapsing._counted_rows(projection) %}
+    {% set final = collapsing._final_of_projection(projection, settings, collapsing._types_of(projection), rows) %}
     {% set lines = {
-        'rows': collapsing._rows_of('select count(*) from ' ~ projection)[0][0],
+        'rows': collapsing._rows_of('select count(*) from ' ~ rows)[0][0],
         'groups': collapsing._rows_of('select count(*) from ' ~ final)[0][0]
     } %}
     {% for id in node.depends_on.nodes if id in graph.nodes %}

@@ -1,12 +1,13 @@
 {#
-    Gives a subquery of the merged groups: those that still have a live row. `types` as _types_of gives them.
+    Gives a subquery of the merged groups: those that still have a live row. `types` as _types_of gives them, `rows` as
+    _counted_rows gives them; without it all rows of the projection.
 
     Where measures keep values, the parts are added up by group and value first: what is left of a value tells whether it is there.
 #}
-{% macro _final_of_projection(projection, settings, types, as_of) %}
+{% macro _final_of_projection(projection, settings, types, rows=none) %}
 {%- set groups = settings.group_by.keys() | list -%}
 {%- set values = collapsing._value_measures(settings.measures) -%}
-{%- set parts = collapsing._counted_rows(projection, as_of) -%}
+{%- set parts = rows or projection -%}
 (
     select
         {%- for group in groups %}
