@@ -155,9 +155,8 @@ def ask_connect() -> None:
     """Run a query through Spark Connect; any error when it is not answered."""
     from pyspark.sql import SparkSession
 
-    session = SparkSession.builder.remote(f"sc://{HOST}:{CONNECT}").create()
-    session.sql(QUESTION).collect()
-    session.stop()
+    # The server ends an idle session by itself; one that is stopped right after a query leaves an error in its log.
+    SparkSession.builder.remote(f"sc://{HOST}:{CONNECT}").create().sql(QUESTION).collect()
 
 
 def answers(ask: Callable[[], None], port: int, seconds: float) -> bool:
@@ -234,6 +233,7 @@ def start_server(master: str) -> None:
     hive_settings = {
         "hive.server2.thrift.bind.host": HOST,
         "hive.server2.thrift.port": THRIFT,
+        "hive.exec.local.scratchdir": HOME / "scratch",
         "hive.server2.logging.operation.enabled": "false",  # it would keep a file of each query in /tmp
     }
     command = [str(SPARK / "bin" / "spark-submit"), "--master", master, "--name", "collapsing"]
@@ -259,7 +259,8 @@ def start(local: bool) -> None:
         raise ClusterError(f"{', '.join(alive)} running already: scripts/cluster status shows more, scripts/cluster stop ends it")
     refuse_taken_ports()
     shutil.rmtree(LOGS, ignore_errors=True)
-    LOGS.mkdir(parents=True)
+    for folder in (LOGS, HOME / "scratch"):
+        folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     try:
         start_server("local[*]" if local else start_master_and_workers())

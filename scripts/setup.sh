@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Sourced by scripts/demo, scripts/test and scripts/lint, which then call
+# Sourced by scripts/demo, scripts/cluster, scripts/test and scripts/lint, which then call
 #
 #   setup_environment               where things go: exports COLLAPSING_LOCAL, DBT_*, SPARK_LOCAL_IP
 #   setup_java                      finds Java 17 or 21 (installs 17 as root with apt-get), exports JAVA_HOME

@@ -46,7 +46,7 @@ from (
     from {{ ledger }}
     where ledger_sign <> -1
 )
-where struct({{ collapsing._row_list(settings.version) }}, ledger_sign = 0) <= ledger_before
+where {{ adapter.quote(settings.key[0]) }} is not null and struct({{ collapsing._row_list(settings.version) }}, ledger_sign = 0) <= ledger_before
 group by {{ key }}
 {%- endif %}
 {% endmacro %}

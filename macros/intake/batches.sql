@@ -39,6 +39,53 @@
 {% endmacro %}
 
 
+{# Drops batches of a table, by their numbers; those that are not there do no harm. #}
+{% macro _drop_batches(relation, model_relation, numbers) %}
+    {% if not numbers %}
+        {{ return(none) }}
+    {% endif %}
+    {% call statement('drop_batches') %}
+        {%- if collapsing._commits_atomically(model_relation) %}
+        delete from {{ relation }} where ledger_batch in ({{ numbers | join(', ') }})
+        {%- else %}
+        alter table {{ relation }} drop if exists
+        {%- for number in numbers %}
+        partition (ledger_batch = {{ number }}){{ ',' if not loop.last }}
+        {%- endfor %}
+        {%- endif %}
+    {% endcall %}
+{% endmacro %}
+
+
+{#
+    Makes a batch true that has no rows. Delta and Iceberg know no empty partition: there it has a row of nothing.
+#}
+{% macro _close_empty_batch(relation, number) %}
+    {% call statement('close_empty_batch') %}
+        {%- if collapsing._commits_atomically(relation) %}
+        insert into {{ relation }}
+        {{ collapsing._row_of_nothing(relation, number) }}
+        {%- else %}
+        alter table {{ relation }} add if not exists partition (ledger_batch = {{ number }})
+        {%- endif %}
+    {% endcall %}
+{% endmacro %}
+
+
+{#
+    Gives a query of one row that counts for nothing, sign 0 and NULLs, for a batch or base that has no other: who reads the rows
+    asks them for its number.
+#}
+{% macro _row_of_nothing(relation, number) %}
+    {% set values = [] %}
+    {% for column in adapter.get_columns_in_relation(relation) %}
+        {% set value = {'ledger_sign': 0, 'ledger_batch': number}.get(column.name, 'null') %}
+        {% do values.append('cast(' ~ value ~ ' as ' ~ column.dtype ~ ') as ' ~ adapter.quote(column.name)) %}
+    {% endfor %}
+    {{ return('select ' ~ values | join(', ')) }}
+{% endmacro %}
+
+
 {# Gives what _batches_of gives, of the numbers that are held. #}
 {% macro _told_apart(numbers) %}
     {% set least = numbers | min %}

@@ -1,18 +1,14 @@
 {#
-    Runs after a ledger's insert. A batch that appended nothing (every row a duplicate) left no partition, so that its
-    blocks would be read again: it is registered empty. Delta and Iceberg have no empty partition; there such blocks are read
-    again by the next run and come to nothing again. Then the batch's row of the history is written, a new table is marked
+    Runs after a ledger's insert. A batch that appended nothing (every row a duplicate) is not there, so that its blocks would
+    be read again: it is made true without rows. Then the batch's row of the history is written, a new table is marked
     with its rules, and the ledger is optimized where that is asked for, and let go.
 #}
 {% macro _close_batch(ledger) %}
     {% if execute %}
         {% set held = collapsing._batches_of(ledger) %}
         {% set noted = collapsing._batches_of(collapsing._blocks_relation(ledger), ledger) %}
-        {% if noted and (not held or held.last < noted.last) and not collapsing._commits_atomically(ledger)
-            and collapsing._is_noted_by_this_run(ledger, noted.last) %}
-            {% call statement('close_batch') %}
-                alter table {{ ledger }} add if not exists partition (ledger_batch = {{ noted.last }})
-            {% endcall %}
+        {% if noted and (not held or held.last < noted.last) and collapsing._is_noted_by_this_run(ledger, noted.last) %}
+            {% do collapsing._close_empty_batch(ledger, noted.last) %}
             {% set held = collapsing._batches_of(ledger) %}
         {% endif %}
         {% do collapsing._write_history(ledger, held) if held %}

@@ -37,9 +37,7 @@
             {% do adapter.cache_added(rejects) %}
             {% do collapsing._warn_of_rejects(rejects, found, number) %}
         {% elif load_relation(rejects) is not none %}
-            {% call statement('drop_rejects') %}
-                alter table {{ rejects }} drop if exists partition (ledger_batch = {{ number }})
-            {% endcall %}
+            {% do collapsing._drop_batches(rejects, ledger, [number]) %}
         {% endif %}
     {% endif %}
 {% endmacro %}

@@ -13,14 +13,18 @@
     {% set before = collapsing._size_of(relation) %}
     {% do collapsing._say(node.name, 'folding the batches up to ' ~ upto ~ ' into a base') %}
     {% if collapsing._commits_atomically(relation) %}
+        {% set is_empty = not collapsing._rows_of('select 1 from (' ~ sql ~ ') limit 1') %}
         {% call statement('write_base') %}
             insert into {{ relation }} replace where ledger_batch <= {{ upto }}
-            {{ sql }}
+            {{ collapsing._row_of_nothing(relation, -upto) if is_empty else sql }}
         {% endcall %}
+        {% do collapsing._drop_merged_notes(relation, upto) %}
     {% else %}
         {% do collapsing._begin_base(relation, held, upto) %}
         {% do collapsing._write_partitions(relation, sql) %}
-        {% do collapsing._mark_empty_base(relation, upto) if -upto not in collapsing._partitions_of(relation) %}
+        {% if -upto not in collapsing._partitions_of(relation) %}
+            {% do collapsing._write_partitions(relation, collapsing._row_of_nothing(relation, -upto)) %}
+        {% endif %}
         {% do collapsing._drop_covered(relation, collapsing._batches_of(relation)) %}
     {% endif %}
     {% set after = collapsing._size_of(relation) %}
@@ -77,36 +81,21 @@
                 set location {{ collapsing._text_literal(here ~ folder) }}
             {% endcall %}
         {% endfor %}
-        {% call statement('drop_covered') %}
-            alter table {{ relation }} drop if exists {{ partitions | join(', ') }}
-        {% endcall %}
+        {% do collapsing._drop_batches(relation, relation, held.covered) %}
         {% do collapsing._drop_merged_notes(relation, held.base) %}
     {% endif %}
-{% endmacro %}
-
-
-{#
-    Writes a base of which no row is left: one row of sign 0 and NULLs, which counts for nothing. Readers ask the rows for the
-    number of the base.
-#}
-{% macro _mark_empty_base(relation, upto) %}
-    {% call statement('mark_empty_base') %}
-        insert overwrite table {{ relation }} partition (ledger_batch = {{ -upto }}) (ledger_sign) values (0)
-    {% endcall %}
 {% endmacro %}
 
 
 {# Drops notes that those of a ledger's base hold again, and those of an older base. #}
 {% macro _drop_merged_notes(ledger, base) %}
     {% set blocks = load_relation(collapsing._blocks_relation(ledger)) %}
-    {% set partitions = [] %}
-    {% for number in collapsing._partitions_of(blocks) if -base < number <= base %}
-        {% do partitions.append('partition (ledger_batch = ' ~ number ~ ')') %}
-    {% endfor %}
-    {% if partitions %}
-        {% call statement('drop_notes') %}
-            alter table {{ blocks }} drop if exists {{ partitions | join(', ') }}
-        {% endcall %}
+    {% if blocks is not none and collapsing._commits_atomically(ledger) %}
+        {% do collapsing._drop_batches(blocks, ledger, range(1 - base, base + 1)) %}
+    {% elif blocks is not none %}
+        {% do collapsing._drop_batches(
+            blocks, ledger, collapsing._partitions_of(blocks) | select('gt', -base) | select('le', base) | list
+        ) %}
     {% endif %}
 {% endmacro %}
 
@@ -123,9 +112,7 @@
             insert overwrite table {{ relation }} partition (ledger_batch = {{ number }})
             select {{ nulls | join(', ') }} where false
         {% endcall %}
-        {% call statement('drop_left_over') %}
-            alter table {{ relation }} drop if exists partition (ledger_batch = {{ number }})
-        {% endcall %}
+        {% do collapsing._drop_batches(relation, relation, [number]) %}
     {% endfor %}
     {% do adapter.drop_relation(dropped) if load_relation(dropped) is not none %}
     {% do collapsing._create_dropped(relation) %}

@@ -77,9 +77,7 @@
     ) %}
         {{ return(false) }}
     {% endif %}
-    {% call statement('mark_as_read') %}
-        alter table {{ projection }} add if not exists partition (ledger_batch = {{ upto }})
-    {% endcall %}
+    {% do collapsing._close_empty_batch(projection, upto) %}
     {{ return(true) }}
 {% endmacro %}
 

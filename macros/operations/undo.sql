@@ -74,16 +74,7 @@
         from {{ ledger }}
         where ledger_batch = {{ number }}{{ ' and ledger_sign <> 0' if not every_row }}
     {% endset %}
-    {% if collapsing._commits_atomically(ledger) %}
-        {% call statement('append_negation') %}
-            insert into {{ ledger }}
-            {{ sql }}
-        {% endcall %}
-    {% else %}
-        {% do collapsing._write_partitions(ledger, sql) %}
-        {#- a batch without rows has a negation without rows -#}
-        {% call statement('close_negation') %}
-            alter table {{ ledger }} add if not exists partition (ledger_batch = {{ number + 1 }})
-        {% endcall %}
-    {% endif %}
+    {% do collapsing._write_partitions(ledger, sql) %}
+    {#- a batch without rows has a negation without rows -#}
+    {% do collapsing._close_empty_batch(ledger, number + 1) if collapsing._batches_of(ledger).last == number %}
 {% endmacro %}

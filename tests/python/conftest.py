@@ -14,20 +14,32 @@ from pyspark.sql import SparkSession
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
+TARGETS = ("parquet", "delta", "iceberg", "cluster", "connect")
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="run the longest suites at full length")
+    parser.addoption(
+        "--target",
+        action="append",
+        choices=TARGETS,
+        default=[],
+        help="run the cases of a target of profiles.yml too, which may fetch jars or need scripts/cluster start; may be repeated",
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "full: a case that only --full runs; others of its kind always run")
+    config.addinivalue_line("markers", "target(name): a case of a target of profiles.yml, which only --target name runs")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the cases marked `full` out of a run without --full; pytest says how many were deselected."""
-    if not config.getoption("--full"):
-        left_out = [item for item in items if item.get_closest_marker("full")]
-        items[:] = [item for item in items if item not in left_out]
-        config.hook.pytest_deselected(items=left_out)
+    """Leave out the cases that --full or --target has to ask for; pytest says how many were deselected."""
+    targets = config.getoption("--target")
+    left_out = [item for item in items if item.get_closest_marker("full") and not config.getoption("--full")]
+    left_out += [item for item in items if any(mark.args[0] not in targets for mark in item.iter_markers("target"))]
+    items[:] = [item for item in items if item not in left_out]
+    config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -24,9 +25,9 @@ def values(rows: Iterable[tuple]) -> str:
 
 def stranger_files(repository: Path, name: str) -> dict[str, str]:
     """Give what makes a folder a project of a stranger's that installs the package: {path: text}. `name` is its schema too."""
-    profiles = (repository / "profiles" / "profiles.yml").read_text()
+    profiles = (repository / "profiles" / "profiles.yml").read_text().replace("\ncollapsing:", f"\n{name}:")
     return {
-        "profiles.yml": profiles.replace("\ncollapsing:", f"\n{name}:").replace("schema: demo", f"schema: {name}"),
+        "profiles.yml": re.sub(r"schema: \S+", f"schema: {name}", profiles),
         "packages.yml": f"packages:\n  - local: {repository}\n",
         "dbt_project.yml": f"name: {name}\nversion: '1.0'\nprofile: {name}\nmodel-paths: [models]\ntarget-path: target\n",
     }

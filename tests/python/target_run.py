@@ -1,0 +1,146 @@
+"""A process of its own that runs a stranger's project on one target, block by block, and checks every step.
+
+Started by test_targets.py with the project's folder, its schema and the landing folder as arguments, the target in DBT_TARGET and
+a session's settings in the environment. Ends with an exception when something is not as it must be.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from decimal import Decimal
+from pathlib import Path
+
+from dbt.adapters.factory import get_adapter_by_type
+from dbt_project import DbtProject
+from lives import SCHEMA, Life
+from streams import Stream, collect, one_shot
+from streams import streams as drawn
+
+STREAMS, BLOCKS = 60, 4
+LIVES = "--select", "stage_events+", "stage_states+", "stage_signed+"  # a table of every engine: not in every step
+LIFE_COLUMNS = [field.split()[0] for field in SCHEMA.split(", ")][:-1]
+
+
+class Target:
+    """A project on whatever target DBT_TARGET names, read the way dbt reads, and the folder in which blocks land."""
+
+    def __init__(self, directory: Path, schema: str, landing: Path) -> None:
+        self.project = DbtProject(directory, directory, schema=schema, target=directory / "target")
+        self.schema, self.landing = schema, landing
+
+    def rows(self, sql: str) -> list[tuple]:
+        """Give the rows of a query; `from` names tables of the project's schema."""
+        adapter = get_adapter_by_type("spark")
+        with adapter.connection_named("test"):
+            _, cursor = adapter.connections.add_query(sql.replace(" from ", f" from {self.schema}."), auto_begin=False)
+            return [tuple(row) for row in cursor.fetchall()]
+
+    def execute(self, statement: str) -> None:
+        """Run a statement that gives no rows."""
+        adapter = get_adapter_by_type("spark")
+        with adapter.connection_named("test"):
+            adapter.execute(statement)
+
+    def land(self, stage: str, block: str, rows: Sequence[dict]) -> None:
+        """Land a block as a file of JSON lines that is there whole or not at all."""
+        hidden = self.landing / stage / ".landing"
+        hidden.write_text("".join(json.dumps(row, default=str) + "\n" for row in rows))
+        hidden.rename(self.landing / stage / f"{block}.json")
+
+    def land_events(self, streams: Sequence[Stream], number: int, block: str) -> None:
+        """Land every stream's block `number`."""
+        rows = [{"stream": place} | asdict(event) for place, blocks in enumerate(streams) for event in blocks[number]]
+        self.land("events", block, rows)
+
+    def land_life(self, life: Life) -> None:
+        """Land the next block of the keys whose life is followed."""
+        rows = [dict(zip(LIFE_COLUMNS, row, strict=False)) for row in life.next_block()]
+        self.land("lives", f"b{life.blocks:04}", rows)
+
+    def sizes(self) -> dict[str, int]:
+        """Give how many rows the ledger of the streams and its projection hold."""
+        return {table: self.rows(f"select count(*) from {table}")[0][0] for table in ("by_block", "places")}
+
+
+def check_streams(target: Target, streams: Sequence[Stream], blocks: int) -> None:
+    """Compare the ledger and the projection of the streams' first blocks with what plain Python makes of them."""
+    live = [
+        (place, event)
+        for place, stream in enumerate(streams)
+        for event in one_shot(event for block in stream[:blocks] for event in block).values()
+    ]
+    expected = Counter((place, e.id, e.version, e.place, e.amount, e.price) for place, e in live)
+    assert len(live) > len(streams) / 2, "the streams should leave rows to compare"
+    found = Counter(target.rows("select stream, id, version, place, amount, price from live_events"))
+    assert found == expected, f"missing {expected - found}, extra {found - expected}"
+
+    groups: dict[str | None, list] = {}
+    for _, event in live:
+        groups.setdefault(event.place, []).append(event)
+    expected = Counter()
+    for place, events in groups.items():
+        amounts = [event.amount for event in events if event.amount is not None]
+        prices = [event.price for event in events if event.price is not None]
+        mean = sum(amounts) / len(amounts) if amounts else None
+        price = sum(prices, Decimal(0)) if prices else None
+        expected[(place, len(events), sum(amounts) if amounts else None, mean, price)] += 1
+    found = Counter(target.rows("select place, n, total, mean, price from live_places"))
+    assert found == expected, f"missing {expected - found}, extra {found - expected}"
+
+
+def say(text: str) -> None:
+    """Say how far the run has come: the last line before a traceback tells where it broke."""
+    print(f"--- {text}", flush=True)
+
+
+def main(directory: Path, schema: str, landing: Path) -> None:
+    """Run the project block by block, with a block that changes nothing, a run without a block, and a full refresh."""
+    target, life = Target(directory, schema, landing), Life()
+    streams = collect(drawn(BLOCKS), STREAMS, random_seed=20261121)
+    for number in range(BLOCKS):
+        say(f"block {number + 1}")
+        target.land_events(streams, number, f"b{number:04}")
+        target.project.run("run", "--select", "events+")
+        check_streams(target, streams, number + 1)
+
+    say("a block of old events: nothing changes")
+    before = target.sizes()
+    target.land_events(streams, 1, "old")
+    target.project.run("run", "--select", "events+")
+    assert target.sizes() == before
+    check_streams(target, streams, BLOCKS)
+
+    say("a run without a new block")
+    target.project.run("run", "--select", "events+")
+    assert target.sizes() == before
+
+    for block in (1, 2, 3):
+        say(f"every engine, block {block}")
+        target.land_life(life)
+        target.project.run("run", *LIVES)
+        life.check(target.rows)
+
+    say("tests of the package")
+    assert set(target.project.run("test").values()) == {"pass"}
+
+    say("full refresh")
+    target.project.run("run", "--full-refresh")
+    check_streams(target, streams, BLOCKS)
+    life.check(target.rows)
+
+    say("a block after the full refresh")
+    target.land_life(life)
+    target.land("events", "after", [{"stream": 0, "id": 99, "version": 1, "is_deleted": False, "place": "new", "amount": 5}])
+    target.project.run("run")
+    life.check(target.rows)
+    assert target.rows("select id, place, amount, price from live_events where id = 99") == [(99, "new", 5, None)]
+    assert target.rows("select n, total from live_places where place = 'new'") == [(1, 5)]
+    target.execute(f"drop schema {schema} cascade")
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3]))

@@ -1,0 +1,81 @@
+"""The targets of profiles.yml: a stranger's project gives the same answer on each. `--target NAME` asks for one."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import REPOSITORY, TARGETS
+from dbt_project import VIEW, model, stranger_files
+from lives import SCHEMA, project_files
+
+LEDGER = {"key": ["stream", "id"], "version": "version", "is_deleted": "is_deleted", "block": "block"}
+BY_PLACE = {
+    "group_by": ["place"],
+    "measures": {"n": "count(*)", "total": "sum(amount)", "mean": "avg(amount)", "price": "sum(price)"},
+}
+EVENTS = "stream int, id int, version bigint, is_deleted boolean, place string, amount int, price decimal(38, 18)"
+
+
+def _arrived(folder: Path, schema: str) -> str:
+    """Give SQL over the blocks in a folder, files of JSON lines."""
+    row = f"from_json(value, '{schema}') as staged, _metadata.file_name as block"
+    return f"select staged.*, block from (select {row} from text.`{folder}`)"
+
+
+def _project(folder: Path, target: str, name: str) -> Path:
+    """Make a stranger's project, its tables in the format of the target; gives its folder."""
+    landing, project = folder / "landing", folder / "project"
+    for stage in ("events", "lives"):
+        (landing / stage).mkdir(parents=True)
+    files = stranger_files(REPOSITORY, name) | project_files(_arrived(landing / "lives", SCHEMA.removesuffix(", block string")))
+    files |= {
+        "models/events.sql": VIEW + _arrived(landing / "events", EVENTS),
+        "models/by_block.sql": model("ledger(ref('events'))", LEDGER),
+        "models/places.sql": model("projection(ref('by_block'))", BY_PLACE),
+        "models/live_events.sql": VIEW + "select * from {{ collapsing.final(ref('by_block')) }}",
+        "models/live_places.sql": VIEW + "select * from {{ collapsing.final(ref('places')) }}",
+        "models/tests.yml": "models:\n  - name: by_block\n    data_tests: [collapsing.collapsed]\n",
+    }
+    if target in ("delta", "iceberg"):
+        files["dbt_project.yml"] += f"models:\n  +file_format: {target}\n"
+    for path, text in files.items():
+        (project / path).parent.mkdir(parents=True, exist_ok=True)
+        (project / path).write_text(text)
+    return project
+
+
+@pytest.mark.parametrize("target", [pytest.param(name, marks=pytest.mark.target(name)) for name in TARGETS])
+def test_every_step_gives_the_answer_of_plain_python(target: str, tmp_path: Path) -> None:
+    """In a process of its own: a Spark session keeps the jars and the extensions that it has started with."""
+    name = f"target_{target}_{os.getpid()}"  # a server keeps its schemas
+    project = _project(tmp_path, target, name)
+    environment = os.environ | {
+        "COLLAPSING_LOCAL": str(tmp_path / "local"),
+        "DBT_LOG_PATH": str(tmp_path / "logs"),
+        "DBT_PROFILES_DIR": str(REPOSITORY / "profiles"),  # where the profile looks for log4j2.properties
+        "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+        "DBT_TARGET": target,
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+    if target == "connect":
+        environment["SPARK_REMOTE"] = f"sc://127.0.0.1:{os.environ.get('COLLAPSING_CONNECT_PORT', '15002')}"
+    (tmp_path / "local").mkdir()
+    deps = [
+        sys.executable,
+        "-m",
+        "dbt.cli.main",
+        "--quiet",
+        "deps",
+        "--project-dir",
+        str(project),
+        "--profiles-dir",
+        str(project),
+    ]
+    subprocess.run(deps, env=environment, check=True)
+    run = [sys.executable, str(Path(__file__).parent / "target_run.py"), str(project), name, str(tmp_path / "landing")]
+    ended = subprocess.run(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert ended.returncode == 0, ended.stdout[-8000:]
