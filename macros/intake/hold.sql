@@ -9,7 +9,7 @@
     {% if not collapsing._is_alone() %}
         {% set hold = collapsing._hold_on(relation, create=true) %}
         {% if hold.run != invocation_id and collapsing._is_stale(hold.since) %}
-            {% do collapsing._say(name, 'the hold of run ' ~ hold.run ~ ' since ' ~ hold.since ~ ' UTC is stale and is given up') %}
+            {% do collapsing._say(name, 'the hold of run ' ~ hold.run ~ ' since ' ~ hold.since ~ ' UTC is stale: given up') %}
             {% do adapter.drop_relation(collapsing._hold_relation(relation)) %}
             {% set hold = collapsing._hold_on(relation, create=true) %}
         {% endif %}
