@@ -5,7 +5,9 @@
         ) }}
     {% elif not execute %}
         {{ return(ledger) }}
-    {% elif after == 0 %}
+    {% endif %}
+    {% do collapsing._kind_of(collapsing._model_of(ledger), 'changes') %}
+    {% if after == 0 %}
         {{ return(collapsing._counted_rows(ledger)) }}
     {% endif %}
     {% set held = collapsing._batches_of(collapsing._named(ledger)) %}

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dbt.adapters.factory import get_adapter_by_type
 from dbt_project import DbtProject
-from lives import SCHEMA, Life
+from lives import LEDGERS, SCHEMA, SUMMED, Life
 from streams import Stream, collect, one_shot
 from streams import streams as drawn
 
@@ -62,8 +62,13 @@ class Target:
         self.land("lives", f"b{life.blocks:04}", rows)
 
     def sizes(self) -> dict[str, int]:
-        """Give how many rows the ledger of the streams and its projection hold."""
-        return {table: self.rows(f"select count(*) from {table}")[0][0] for table in ("by_block", "places")}
+        """Give how many rows the ledger of the streams and its projection hold, without those that only mark a batch."""
+        counted = {"by_block": "id", "places": "ledger_sign"}
+        return {table: self.rows(f"select count({column}) from {table}")[0][0] for table, column in counted.items()}
+
+    def operate(self, operation: str, model: str) -> None:
+        """Run an operation of the package on a model."""
+        self.project.run("run-operation", f"collapsing.{operation}", "--args", json.dumps({"model": model}))
 
 
 def check_streams(target: Target, streams: Sequence[Stream], blocks: int) -> None:
@@ -107,6 +112,14 @@ def main(directory: Path, schema: str, landing: Path) -> None:
         target.project.run("run", "--select", "events+")
         check_streams(target, streams, number + 1)
 
+    say("undo, and undo of the undo")
+    before = target.rows("select * from live_events")
+    for is_back in (False, True):
+        target.operate("undo", "by_block")
+        target.project.run("run", "--select", "events+")
+        assert (Counter(target.rows("select * from live_events")) == Counter(before)) == is_back
+    check_streams(target, streams, BLOCKS)
+
     say("a block of old events: nothing changes")
     before = target.sizes()
     target.land_events(streams, 1, "old")
@@ -126,6 +139,20 @@ def main(directory: Path, schema: str, landing: Path) -> None:
 
     say("tests of the package")
     assert set(target.project.run("test").values()) == {"pass"}
+
+    say("optimize")
+    for model in (*LEDGERS, *(f"sums_of_{name}" for name in SUMMED), "by_block", "places"):
+        target.operate("optimize", model)
+    life.check(target.rows)
+    check_streams(target, streams, BLOCKS)
+    for ledger in (*LEDGERS, "by_block"):
+        assert target.rows(f"select max(ledger_batch) < 0, count_if(ledger_sign = -1) from {ledger}") == [(True, 0)], ledger
+
+    say("every engine, a block upon the base")
+    target.land_life(life)
+    target.project.run("run")
+    life.check(target.rows)
+    check_streams(target, streams, BLOCKS)
 
     say("full refresh")
     target.project.run("run", "--full-refresh")
