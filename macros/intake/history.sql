@@ -15,11 +15,10 @@
 {% endmacro %}
 
 
-{# Writes the rows of the history that are missing. `held` is what _batches_of gives of the ledger. #}
-{% macro _write_history(ledger, held) %}
+{# Writes the rows of the history that are missing. `held` and `written` are what _batches_of gives of ledger and history. #}
+{% macro _write_history(ledger, held, written) %}
     {% set history = collapsing._history_relation(ledger) %}
-    {% set existing = load_relation(history) %}
-    {% if existing is none %}
+    {% if load_relation(history) is none %}
         {% call statement('create_history') %}
             create table if not exists {{ history }} (
                 blocks bigint, rows_read bigint, decisions map<string, bigint>, states bigint, cancels bigint, tombstones bigint,
@@ -30,7 +29,6 @@
         {% endcall %}
         {% do adapter.cache_added(history) %}
     {% endif %}
-    {% set written = collapsing._batches_of(history, ledger) if existing is not none else none %}
     {% set first = [held.base + 1, held.first, written.last + 1 if written else 1] | max %}
     {% for number in range(first, held.last + 1) %}
         {% do collapsing._write_history_of(ledger, history, number) %}

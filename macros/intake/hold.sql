@@ -27,7 +27,8 @@
 
 {# Lets a table go that this run holds. #}
 {% macro _release_hold(relation) %}
-    {% if not collapsing._is_alone() and collapsing._hold_on(relation, create=false).run == invocation_id %}
+    {% set hold = load_relation(collapsing._hold_relation(relation)) %}
+    {% if hold is not none and collapsing._hold_on(relation, create=false).run == invocation_id %}
         {% do adapter.drop_relation(collapsing._hold_relation(relation)) %}
     {% endif %}
 {% endmacro %}
@@ -78,6 +79,7 @@
                 'collapsing.since' = '{{ modules.datetime.datetime.utcnow().strftime('%Y-%m-%d %H:%M:%S') }}'
             )
         {% endcall %}
+        {% do adapter.cache_added(hold) %}
     {% endif %}
     {% if create or collapsing._rows_of("show tables in " ~ hold.without_identifier() ~ " like '" ~ hold.identifier ~ "'") %}
         {% for row in collapsing._rows_of('show tblproperties ' ~ hold) if row[0] in ['collapsing.run', 'collapsing.since'] %}

@@ -59,14 +59,17 @@
 {# Writes the note of a batch. One that a killed run wrote under its number is overwritten, never added to. #}
 {% macro _note(ledger, number, values) %}
     {% set blocks = collapsing._blocks_relation(ledger) %}
-    {% call statement('create_blocks') %}
-        create table if not exists {{ blocks }} (
-            block string, staged bigint, taken_in int, decisions map<string, bigint>, undoes int, unread boolean, run_id string,
-            taken_at timestamp, ledger_batch int
-        )
-        {{ collapsing._using(ledger) }}
-        partitioned by (ledger_batch)
-    {% endcall %}
+    {% if load_relation(blocks) is none %}
+        {% call statement('create_blocks') %}
+            create table if not exists {{ blocks }} (
+                block string, staged bigint, taken_in int, decisions map<string, bigint>, undoes int, unread boolean,
+                run_id string, taken_at timestamp, ledger_batch int
+            )
+            {{ collapsing._using(ledger) }}
+            partitioned by (ledger_batch)
+        {% endcall %}
+        {% do adapter.cache_added(blocks) %}
+    {% endif %}
     {% call statement('note_blocks') %}
         insert overwrite table {{ blocks }} partition (ledger_batch = {{ number }})
         select /*+ coalesce(1) */
@@ -74,7 +77,6 @@
             '{{ invocation_id }}', current_timestamp()
         from values {{ values | join(', ') }} as taken (block, staged, decisions, undoes, unread)
     {% endcall %}
-    {% do adapter.cache_added(blocks) %}
 {% endmacro %}
 
 

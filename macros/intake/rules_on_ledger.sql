@@ -20,9 +20,16 @@
 {% endmacro %}
 
 
-{# Stops when a ledger would go on by other rules than its rows were folded by. #}
+{#
+    Stops when a ledger would go on by other rules than its rows were folded by. One that was killed before it was marked is
+    marked now.
+#}
 {% macro _refuse_changed_rules(ledger, settings) %}
-    {% set stood = collapsing._rules_on(ledger) or {} %}
+    {% set stood = collapsing._rules_on(ledger) %}
+    {% if stood is none %}
+        {% do collapsing._sign_ledger(ledger, settings) if collapsing._may_write() %}
+        {{ return(none) }}
+    {% endif %}
     {% set changes = [] %}
     {% for setting, value in collapsing._rules_of(settings).items() if setting in stood and stood[setting] != value %}
         {% do changes.append("'" ~ setting ~ "' was " ~ tojson(stood[setting]) ~ ' and is ' ~ tojson(value)) %}
@@ -38,11 +45,8 @@
 
 {# Marks a new table with the rules that it was folded by. #}
 {% macro _sign_ledger(ledger, settings) %}
-    {% set rules = collapsing._rules_of(settings) %}
-    {% if collapsing._rules_on(ledger) != rules %}
-        {% call statement('sign_ledger') %}
-            alter table {{ ledger }}
-            set tblproperties ('collapsing.rules' = {{ collapsing._text_literal(tojson(rules)) }})
-        {% endcall %}
-    {% endif %}
+    {% call statement('sign_ledger') %}
+        alter table {{ ledger }}
+        set tblproperties ('collapsing.rules' = {{ collapsing._text_literal(tojson(collapsing._rules_of(settings))) }})
+    {% endcall %}
 {% endmacro %}

@@ -31,9 +31,8 @@ LEDGER_STEPS = [
     in_full("insert overwrite table crash.{}__blocks"),
     in_full("create or replace temporary view"),
     always("insert overwrite table crash.{} "),
-    always("show partitions crash.{}__blocks"),
+    always("show partitions crash.{}__history"),
     in_full("insert overwrite table crash.{}__history"),
-    in_full("show tblproperties", 2),
 ]
 PROJECTION_STEPS = [
     in_full("create or replace temporary view"),
