@@ -7,6 +7,7 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
+from conftest import REPOSITORY
 from dbt_project import VIEW, model
 
 ORDERS = "id bigint, version int, is_deleted boolean, shop string, amount bigint, price decimal(38, 18), block string"
@@ -183,6 +184,23 @@ def test_a_state_older_than_the_rebuilt_ledger_is_refused(shop) -> None:
     said = shop.fails("run", "--select", "as_of_one")
     assert "final has no state as_of=1: orders was built later, and holds the batches 7 to 7" in " ".join(said.split())
     (shop.directory / "models" / "as_of_one.sql").unlink()
+
+
+def test_a_model_of_ones_own_joins_changes_to_a_dimension(shop) -> None:
+    """The model is the one that docs/analyst_sql.md shows."""
+    page = (REPOSITORY / "docs" / "analyst_sql.md").read_text().split("## Joined to a dimension")[1]
+    shop.write("models/by_region.sql", page.split("```sql\n")[1].split("```")[0])
+    shop.write("models/dim_shops.sql", VIEW + "select * from values ('north', 'cold'), ('south', 'warm') as t (shop, region)")
+    for block, rows in {"regions 1": "(8, 1, false, 'south', 3, 0)", "regions 2": "(8, 2, false, 'north', 4, 0)"}.items():
+        arrive(shop, block, rows)
+        shop.run("run", *CHAIN)
+        shop.run("run", "--select", "dim_shops", "by_region")
+        summed = "select region, sum(orders), sum(amount) from by_region group by region having sum(orders) > 0 order by region"
+        joined = "select region, count(*), sum(amount) from live_orders inner join dim_shops using (shop) group by 1 order by 1"
+        assert shop.rows(summed) == shop.rows(joined)
+    assert len(batches(shop, "by_region")) == 2
+    for name in ("by_region", "dim_shops"):
+        (shop.directory / f"models/{name}.sql").unlink()
 
 
 def test_integers_at_the_edge_sum_exactly_and_overflow_is_an_error(shop) -> None:
