@@ -198,6 +198,7 @@ def every(make_project, spark):
     return project, wrong, groups
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_projection_equals_the_aggregate_of_the_live_rows_after_each_block(every, name: str) -> None:
     _, wrong, groups = every
@@ -205,6 +206,7 @@ def test_a_projection_equals_the_aggregate_of_the_live_rows_after_each_block(eve
     assert all(count > 0 for (_, of), count in groups.items() if of == name)
 
 
+@pytest.mark.full
 def test_the_history_has_what_it_is_to_show(every) -> None:
     project, *_ = every
     signs = dict(project.rows("select ledger_sign, count(*) from events group by 1"))
@@ -220,6 +222,7 @@ def test_the_history_has_what_it_is_to_show(every) -> None:
     assert project.rows("select shop from only_values where shop = 'short'") != []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["mixed", "by_hour", "by_day"])
 @pytest.mark.parametrize("batch", EARLIER)
 def test_the_state_after_an_earlier_batch(every, name: str, batch: int) -> None:
@@ -230,6 +233,7 @@ def test_the_state_after_an_earlier_batch(every, name: str, batch: int) -> None:
     assert project.rows(f"select * from {name}_{view} except all select * from {name}_final") != []
 
 
+@pytest.mark.full
 def test_what_is_read_is_the_same_with_ansi_on(every) -> None:
     project, *_ = every
     _ansi(project, True)
@@ -240,6 +244,7 @@ def test_what_is_read_is_the_same_with_ansi_on(every) -> None:
         _ansi(project, False)
 
 
+@pytest.mark.full
 def test_what_is_appended_is_the_same_with_ansi_on(every) -> None:
     project, *_ = every
     appended = {}
@@ -260,6 +265,7 @@ def _ansi(project, on: bool) -> None:
     project.sql(f"set spark.sql.ansi.enabled = {str(on).lower()}")
 
 
+@pytest.mark.full
 def test_a_projection_without_values_is_the_table_it_was(every) -> None:
     project, *_ = every
     assert project.sql("select * from only_sums").dtypes == [
@@ -273,6 +279,7 @@ def test_a_projection_without_values_is_the_table_it_was(every) -> None:
     assert project.rows("select shop, ledger_batch from only_sums group by 1, 2 having count(*) > 1") == []
 
 
+@pytest.mark.full
 def test_measures_of_one_argument_share_one_column_of_values(every) -> None:
     project, *_ = every
     names = [name for name, _ in project.sql("select * from by_hour").dtypes if name.startswith(("ledger_value_", "ledger_part"))]
@@ -282,6 +289,7 @@ def test_measures_of_one_argument_share_one_column_of_values(every) -> None:
     assert kinds["ledger_value_pairs"] == "struct<value_1:string,value_2:boolean>"
 
 
+@pytest.mark.full
 def test_rows_of_values_are_told_from_rows_of_groups(every) -> None:
     project, *_ = every
     assert project.rows(
@@ -299,6 +307,7 @@ def test_rows_of_values_are_told_from_rows_of_groups(every) -> None:
     assert project.rows("select sum(ledger_sign) from by_hour") == project.rows("select count(*) from events_final")
 
 
+@pytest.mark.full
 def test_the_final_holds_no_literal_of_the_data(every) -> None:
     project, *_ = every
     for name in SETTINGS:
@@ -308,6 +317,7 @@ def test_the_final_holds_no_literal_of_the_data(every) -> None:
             assert literal not in text
 
 
+@pytest.mark.full
 def test_a_coarser_projection_notices_every_rebuild_of_the_finer_one(every) -> None:
     """Twice with its settings changed, so that both hold one batch, of one number, in the end; and once with --full-refresh."""
     project, *_ = every
@@ -337,6 +347,7 @@ def _builds(project, names: list[str]) -> dict[str, str]:
     return {name: project.rows(f"show tblproperties {name} ('collapsing.build')")[0][1] for name in names}
 
 
+@pytest.mark.full
 def test_a_rebuilt_ledger_makes_all_levels_build_themselves_again(every) -> None:
     project, *_ = every
     project.run("run", "--full-refresh", "--select", "events")
