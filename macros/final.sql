@@ -11,8 +11,7 @@
         {{ collapsing._refuse(name, "final's across_partitions must be true or false; given: " ~ across_partitions) }}
     {% endif %}
     {% set kind = collapsing._kind_of(node, 'final') %}
-    {% set held = collapsing._batches_of(collapsing._named(relation)) %}
-    {% do collapsing._refuse_forgotten_batch(name, relation, as_of, held) if as_of and held %}
+    {% do collapsing._refuse_forgotten_batch(name, relation, as_of) if as_of %}
     {% set rows = collapsing._counted_rows(relation, as_of) %}
     {% if kind == 'projection' %}
         {% do collapsing._refuse_partitions(name, 'a projection') if not across_partitions %}
@@ -23,13 +22,15 @@
     {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
     {% do collapsing._refuse_partitions(name, "a ledger without the setting 'partition_by'")
         if not across_partitions and not settings.partition_by %}
+    {% set held = collapsing._batches_of(collapsing._named(relation)) if collapsing._keeps_every_row(settings) else none %}
     {{ return(collapsing._final_of_ledger(rows, settings, held.base if held else 0, across_partitions)) }}
 {% endmacro %}
 
 
 {# Stops because the state after a batch is asked for that is older than all that a ledger or projection holds. #}
-{% macro _refuse_forgotten_batch(name, relation, as_of, held) %}
-    {% if as_of < held.first %}
+{% macro _refuse_forgotten_batch(name, relation, as_of) %}
+    {% set held = collapsing._batches_of(collapsing._named(relation)) %}
+    {% if held and as_of < held.first %}
         {{ collapsing._refuse(
             name, 'final has no state as_of=' ~ as_of ~ ': ' ~ relation.identifier ~ ' was '
             ~ ('optimized' if held.base else 'built') ~ ' later, and holds the states after batches ' ~ held.first ~ ' to ' ~ held.last
