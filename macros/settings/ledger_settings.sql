@@ -18,7 +18,7 @@
         'input': collapsing._one_of(model_name, given, 'input', ['events', 'signed']),
         'deletes': collapsing._one_of(model_name, given, 'deletes', ['versioned', 'unversioned']),
         'on_bad_rows': collapsing._one_of(model_name, given, 'on_bad_rows', ['fail', 'reject']),
-        'count_decisions': collapsing._one_of(model_name, given, 'count_decisions', [true, false]),
+        'count_decisions': collapsing._one_of(model_name, given, 'count_decisions', [false, true]),
         'key': collapsing._columns_of(model_name, given, 'key'),
         'version': collapsing._columns_of(model_name, given, 'version'),
         'order_by': collapsing._columns_of(model_name, given, 'order_by'),

@@ -180,6 +180,7 @@ COLLAPSED = {
     "missing": [],
     "kept_alive": [],
 }
+pytestmark = pytest.mark.full
 DOCTORED = """
 {%- if execute -%}
 {{ collapsing._unaccounted(
