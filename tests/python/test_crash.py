@@ -26,7 +26,6 @@ def in_full(begins: str, place: int = 1):
 LEDGER_STEPS = [
     in_full("describe extended"),
     in_full("select grouping("),
-    in_full("create table if not exists crash.{}__blocks"),
     in_full("insert overwrite table crash.{}__blocks"),
     in_full("create or replace temporary view"),
     always("insert overwrite table crash.{} "),
