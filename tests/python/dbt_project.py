@@ -73,7 +73,7 @@ class DbtProject:
         result = self.invoke(*command, variables=variables)
         if not result.success:
             raise DbtFailed(f"dbt {' '.join(command)}\n{messages_of(result)}")
-        return {node.node.name: str(node.status) for node in _nodes_of(result)}
+        return {node.node.name: str(node.status) for node in nodes_of(result)}
 
     def fails(self, *command: str, variables: dict | None = None) -> str:
         """Run a dbt command that must fail; gives what dbt said. Raises AssertionError when it succeeds."""
@@ -102,10 +102,11 @@ class DbtProject:
 def messages_of(result: dbtRunnerResult) -> str:
     """Give what dbt said of a failed command: its exception, and the message of each node that did not succeed."""
     said = [str(result.exception)] if result.exception else []
-    said += [f"{node.node.name}: {node.status}: {node.message}" for node in _nodes_of(result) if node.message]
+    said += [f"{node.node.name}: {node.status}: {node.message}" for node in nodes_of(result) if node.message]
     return "\n".join(said)
 
 
-def _nodes_of(result: dbtRunnerResult) -> Iterable:
-    """Give the node results of a command that has some; deps, parse, operations and others have none."""
-    return [found for found in getattr(result.result, "results", None) or [] if hasattr(found, "node")]
+def nodes_of(result: dbtRunnerResult) -> list:
+    """Give the results of models, seeds and tests of a command; deps, parse, operations and others have none."""
+    found = [one for one in getattr(result.result, "results", None) or [] if hasattr(one, "node")]
+    return [one for one in found if one.node.resource_type != "operation"]

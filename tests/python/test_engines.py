@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from dbt_project import VIEW, model, values
+from dbt_project import VIEW, model, nodes_of, values
 
 TEXTS = ["", " ", "a", "A", "a ", "é", "e\u0301", "it's", "\U0001f600"]
 # each differs from the first in one column alone, by the least there is: composite keys of five types
@@ -220,7 +220,7 @@ def broken(make_project):
 def _findings(project, name: str) -> list[tuple]:
     """Run the test collapsed of a ledger; gives the rows that it found."""
     result = project.invoke("test", "--select", name)
-    (node,) = result.result.results
+    (node,) = nodes_of(result)
     rows = project.rows(node.node.compiled_code)
     assert str(node.status) == ("fail" if rows else "pass")
     return sorted(((row[0], json.loads(row[1]), *row[2:]) for row in rows), key=str)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pytest
 from conftest import REPOSITORY
-from dbt_project import DbtProject
+from dbt_project import DbtProject, nodes_of
 
 EXAMPLES = ("--select", "path:models/examples")
 
@@ -282,7 +282,7 @@ def test_the_examples_own_tests_fail_on_wrong_data(steps, repository, spoil):
     for name in EXPECTED:
         spoil(repository, name)
     result = repository.invoke("test", *EXAMPLES)
-    tests = {node.node.name: node for node in result.result.results}
+    tests = {node.node.name: node for node in nodes_of(result)}
     found = {
         name: tests.pop(f"{name}_equals_{seed_name.removeprefix(name.split('_by_')[0] + '_')}")
         for name, seed_name in EXPECTED.items()
@@ -346,8 +346,8 @@ models:
         },
     )
     result = project.invoke("build")
-    statuses = {node.node.name: str(node.status) for node in result.result.results}
-    messages = {node.node.name: node.message for node in result.result.results}
+    statuses = {node.node.name: str(node.status) for node in nodes_of(result)}
+    messages = {node.node.name: node.message for node in nodes_of(result)}
 
     # nothing of this repository's own models, seeds and unit tests is there
     assert set(statuses) == {

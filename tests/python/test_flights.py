@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import REPOSITORY
+from dbt_project import nodes_of
 
 FIRST_DAYS = 3
 
@@ -34,7 +35,7 @@ def flights(repository, local: Path):
 
 
 def _tests_of(result) -> dict[str, str]:
-    return {node.node.name: str(node.status) for node in result.result.results}
+    return {node.node.name: str(node.status) for node in nodes_of(result)}
 
 
 def test_every_proof_passes(flights) -> None:

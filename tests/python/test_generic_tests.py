@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from dbt_project import VIEW, DbtProject, model, values
+from dbt_project import VIEW, DbtProject, model, nodes_of, values
 
 COLUMNS = (
     "position int, id int, version int, is_deleted boolean, sign int, "
@@ -90,7 +90,7 @@ def found(project: DbtProject, *select: str, upto: str = "b3") -> dict[tuple[str
     """Run the data tests; gives the rows that each found, in order, by (name of the test, model)."""
     result = project.invoke("test", *select, variables={"upto": upto})
     findings = {}
-    for node in result.result.results:
+    for node in nodes_of(result):
         assert str(node.status) in ("pass", "fail"), f"{node.node.name}: {node.message}"
         rows = project.rows(node.node.compiled_code) if str(node.status) == "fail" else []
         assert node.failures == len(rows)
@@ -329,7 +329,7 @@ def test_what_a_test_is_not_for_is_refused(broken) -> None:
     project, _ = broken
     result = project.invoke("test", "--select", "tag:refused", variables={"upto": "b3"})
     said = {}
-    for node in result.result.results:
+    for node in nodes_of(result):
         assert str(node.status) == "error"
         said[node.node.attached_node.rsplit(".", 1)[1]] = node.message
     assert "'rebuilt': final has no state as_of=2: rebuilt was built later" in said["of_rebuilt"]
@@ -350,7 +350,7 @@ def test_complete_passes_when_the_stage_has_dropped_blocks(broken, left_out: str
 
 def test_complete_names_a_missing_decision_and_one_that_is_not_documented(broken) -> None:
     project, _ = broken
-    (node,) = project.invoke("test", "--select", "doctored", variables={"upto": "b3"}).result.results
+    (node,) = nodes_of(project.invoke("test", "--select", "doctored", variables={"upto": "b3"}))
     assert str(node.status) == "fail"
     assert keys(project.rows(node.node.compiled_code)) == [
         ("cancel_without_event", 2, None, 0, 1),

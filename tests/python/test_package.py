@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from conftest import REPOSITORY
-from dbt_project import VIEW, model
+from dbt_project import VIEW, model, nodes_of
 
 ORDERS = "id bigint, version int, is_deleted boolean, shop string, amount bigint, price decimal(38, 18), block string"
 
@@ -479,7 +479,7 @@ def wrong_settings(make_project):
     files |= {f"models/{name}.sql": model(body, settings) for name, (body, settings, _) in WRONG_SETTINGS.items()}
     project = make_project("wrong_settings", files)
     result = project.invoke("run")
-    return {node.node.name: str(node.message) for node in result.result.results if str(node.status) == "error"}
+    return {node.node.name: str(node.message) for node in nodes_of(result) if str(node.status) == "error"}
 
 
 @pytest.mark.parametrize("name", WRONG_SETTINGS)

@@ -8,7 +8,7 @@ import random
 from decimal import Decimal
 
 import pytest
-from dbt_project import VIEW, model
+from dbt_project import VIEW, model, nodes_of
 
 BLOCKS = 5
 EARLIER = (2, 4)
@@ -543,7 +543,7 @@ def refused(make_project):
         settings = {"group_by": [], "measures": {"wrong": aggregate}}
         files[f"models/wrong_{number}.sql"] = model(f"projection(ref('{source}'))", settings)
     result = make_project("refused", files).invoke("run")
-    said = {node.node.name: str(node.message) for node in result.result.results if str(node.status) == "error"}
+    said = {node.node.name: str(node.message) for node in nodes_of(result) if str(node.status) == "error"}
     return {key: " ".join(said.get(f"wrong_{number}", "it ran").split()) for number, key in enumerate(wrong)}
 
 
