@@ -198,11 +198,7 @@ noted as (
         ledger_batch
     from {{ collapsing._blocks_relation(ledger) }}
     where
-        {{ collapsing._is_held(held) }}
-        and block is not null
-        {%- if notes.unread %}
-        and taken_in not in ({{ notes.unread | join(', ') }})
-        {%- endif %}
+        {{ collapsing._is_folded(held, notes) }}
 ),
 
 arrived as (

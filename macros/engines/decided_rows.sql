@@ -75,11 +75,7 @@ taken as (
         select block as ledger_block, ledger_batch
         from {{ collapsing._blocks_relation(ledger) }}
         where
-            {{ collapsing._is_held(held) }}
-            and block is not null
-            {%- if notes.unread %}
-            and taken_in not in ({{ notes.unread | join(', ') }})
-            {%- endif %}
+            {{ collapsing._is_folded(held, notes) }}
     ) as blocks
         on cast(staged.{{ block }} as string) = blocks.ledger_block
     {%- endif %}

@@ -9,9 +9,7 @@
         run_id, finished_at
 #}
 {% macro _history_relation(ledger) %}
-    {{ return(api.Relation.create(
-        database=ledger.database, schema=ledger.schema, identifier=ledger.identifier ~ '__history', type='table'
-    )) }}
+    {{ return(collapsing._beside(ledger, 'history')) }}
 {% endmacro %}
 
 

@@ -61,9 +61,7 @@
 
 {# Gives the table that a hold is. #}
 {% macro _hold_relation(relation) %}
-    {{ return(api.Relation.create(
-        database=relation.database, schema=relation.schema, identifier=relation.identifier ~ '__hold', type='table'
-    )) }}
+    {{ return(collapsing._beside(relation, 'hold')) }}
 {% endmacro %}
 
 

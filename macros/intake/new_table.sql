@@ -14,12 +14,10 @@
 {% macro _begin_table(relation, sql, is_empty) %}
     {% if collapsing._may_write() and not collapsing._commits_atomically(relation) and not config.get('contract').enforced %}
         {% set existing = load_relation(relation) %}
-        {% if existing is none %}
-            {% do collapsing._remove_left_overs(relation) %}
-            {% do collapsing._create_empty(relation, sql) %}
-        {% elif is_empty and not should_full_refresh() and not existing.is_view %}
-            {#- its columns may be those of other settings -#}
-            {% do collapsing._drop_marked(relation) %}
+        {#- the columns of an empty table may be those of other settings -#}
+        {% set is_useless = existing is not none and is_empty and not should_full_refresh() and not existing.is_view %}
+        {% do collapsing._drop_marked(relation) if is_useless %}
+        {% if existing is none or is_useless %}
             {% do collapsing._remove_left_overs(relation) %}
             {% do collapsing._create_empty(relation, sql) %}
         {% endif %}
@@ -50,9 +48,7 @@
 
 {# Gives the table that says that the build of another one has begun. #}
 {% macro _unfinished_relation(relation) %}
-    {{ return(api.Relation.create(
-        database=relation.database, schema=relation.schema, identifier=relation.identifier ~ '__unfinished', type='table'
-    )) }}
+    {{ return(collapsing._beside(relation, 'unfinished')) }}
 {% endmacro %}
 
 

@@ -12,9 +12,7 @@
     Partitions are batches, as in the ledger: those that its base stands for are one partition here too.
 #}
 {% macro _blocks_relation(ledger) %}
-    {{ return(api.Relation.create(
-        database=ledger.database, schema=ledger.schema, identifier=ledger.identifier ~ '__blocks', type='table'
-    )) }}
+    {{ return(collapsing._beside(ledger, 'blocks')) }}
 {% endmacro %}
 
 
@@ -31,14 +29,41 @@
         {% set rows = collapsing._rows_of(
             'select block, taken_in, undoes, unread from ' ~ blocks ~ ' where ' ~ collapsing._is_held(held)
         ) %}
+        {% set targets = {} %}
+        {% for row in rows | selectattr(2) %}
+            {% do targets.update({row[1]: row[2]}) %}
+        {% endfor %}
         {#- an undo that was itself taken back undoes nothing -#}
         {% for row in rows | selectattr(2) | sort(attribute='1', reverse=true) if row[1] not in notes.undone | map('last') %}
             {% do notes.undone.append([row[1], row[2]]) %}
-            {% do notes.unread.append(row[2]) if row[3] %}
+            {% set taken_out = collapsing._taken_out_by(row[1], targets) %}
+            {% do notes.unread.append(taken_out) if row[3] and taken_out %}
         {% endfor %}
         {% do notes.folded.extend(rows | selectattr(0, 'string') | rejectattr(1, 'in', notes.unread) | map('first')) %}
     {% endif %}
     {{ return(notes) }}
+{% endmacro %}
+
+
+{#
+    Gives the batch whose blocks an undo takes out of the ledger: the one that it takes back, or, where that is the undo of an
+    undo, the one that this had brought back; none where there is none. `targets` is {undo: the batch that it takes back}.
+#}
+{% macro _taken_out_by(number, targets) %}
+    {% set found = namespace(batch=targets[number]) %}
+    {% for _ in targets if found.batch in targets %}
+        {% set found.batch = targets.get(targets[found.batch]) %}
+    {% endfor %}
+    {{ return(found.batch) }}
+{% endmacro %}
+
+
+{# Gives SQL that is true for the notes of blocks that are folded, and do not count as unread again. #}
+{% macro _is_folded(held, notes) %}
+    {{ return(
+        collapsing._is_held(held) ~ ' and block is not null'
+        ~ (' and taken_in not in (' ~ notes.unread | join(', ') ~ ')' if notes.unread)
+    ) }}
 {% endmacro %}
 
 

@@ -1,8 +1,6 @@
 {# Gives the table that keeps the bad rows of a ledger with `on_bad_rows: reject`. #}
 {% macro _rejects_relation(ledger) %}
-    {{ return(api.Relation.create(
-        database=ledger.database, schema=ledger.schema, identifier=ledger.identifier ~ '__rejects', type='table'
-    )) }}
+    {{ return(collapsing._beside(ledger, 'rejects')) }}
 {% endmacro %}
 
 

@@ -48,9 +48,7 @@
 
 {# Gives the table that owns the files of dropped batches until the next optimize, so that queries that read them end well. #}
 {% macro _dropped_relation(relation) %}
-    {{ return(api.Relation.create(
-        database=relation.database, schema=relation.schema, identifier=relation.identifier ~ '__dropped', type='table'
-    )) }}
+    {{ return(collapsing._beside(relation, 'dropped')) }}
 {% endmacro %}
 
 

@@ -18,6 +18,8 @@
         {% do collapsing._drop_covered(ledger, held) %}
         {% do collapsing._note(ledger, held.last + 1, ['(null, 0L, null, ' ~ held.last ~ ', ' ~ unread ~ ')']) %}
         {% do collapsing._append_negation(ledger, settings, held.last) %}
+        {% set written = collapsing._batches_of(collapsing._history_relation(ledger), ledger) %}
+        {% do collapsing._write_history(ledger, collapsing._batches_of(ledger), written) %}
         {% do collapsing._say(
             node.name, 'batch ' ~ (held.last + 1) ~ ' takes back batch ' ~ held.last ~ ': its blocks '
             ~ ('count as unread again' if unread else 'stay read') ~ '; projections follow with their next run'

@@ -4,6 +4,14 @@
 {% endmacro %}
 
 
+{# Gives the table of the package's own that stands beside another one: <table>__<what>. #}
+{% macro _beside(relation, what) %}
+    {{ return(api.Relation.create(
+        database=relation.database, schema=relation.schema, identifier=relation.identifier ~ '__' ~ what, type='table'
+    )) }}
+{% endmacro %}
+
+
 {# Gives a relation with an alias for `from`: also one that renders as a subquery with an alias of its own. #}
 {% macro _aliased(relation, alias) %}
     {% set rendered = relation | string %}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from dbt_project import VIEW, model
+from dbt_project import VIEW, DbtProject, model, values
 
 SCHEMA = "position int, id int, version int, is_deleted boolean, amount int, sign int, block string"
 EVENTS = {"key": "id", "block": "block", "order_by": "position"}
@@ -83,3 +83,16 @@ class Life:
             amounts = [amount for id_, (_, amount) in self.live.items() if id_ % 2 == odd]
             groups += [(name, odd, len(amounts), sum(amounts)) for name in SUMMED if amounts]
         assert sorted(map(tuple, rows("select * from sums"))) == sorted(groups)
+
+
+def live_project(make_project: Callable, name: str) -> tuple[DbtProject, Life]:
+    """Give a project over the table `arrived` of a schema of its own name, nothing staged yet, and the life to stage there."""
+    project = make_project(name, project_files(f"select * from {name}.arrived"))
+    project.sql(f"create schema if not exists {name}")
+    project.sql(f"create table {name}.arrived ({SCHEMA}) using parquet")
+    return project, Life()
+
+
+def stage(project: DbtProject, rows: list[tuple]) -> None:
+    """Stage rows as the next block of a project that live_project gave."""
+    project.sql(f"insert into {project.schema}.arrived values {values(rows)}")

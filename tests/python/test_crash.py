@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from dbt.cli.main import dbtRunner
-from dbt_project import values
-from lives import LEDGERS, SCHEMA, SUMMED, Life, project_files
+from lives import LEDGERS, SUMMED, live_project, stage
 
 
 def always(begins: str, place: int = 1):
@@ -81,24 +80,16 @@ class Failpoint:
 @pytest.fixture(scope="module")
 def crash(make_project):
     """A project with a ledger of every engine and input, projections, one block folded; gives (project, life)."""
-    project = make_project("crash", project_files("select * from crash.arrived"))
-    project.sql("create schema if not exists crash")
-    project.sql(f"create table crash.arrived ({SCHEMA}) using parquet")
-    life = Life()
-    _land(project, life)
+    project, life = live_project(make_project, "crash")
+    stage(project, life.next_block())
     project.run("run")
     return project, life
-
-
-def _land(project, life: Life) -> None:
-    """Stage the next block."""
-    project.sql(f"insert into crash.arrived values {values(life.next_block())}")
 
 
 def _die_and_recover(crash, models: tuple[str, ...], begins: str, place: int) -> set[str]:
     """Land a block, let a run die, run again and compare; gives the models that died."""
     project, life = crash
-    _land(project, life)
+    stage(project, life.next_block())
     failpoint = Failpoint(models, begins, place)
     project.invoke("run", "--exclude", "finals", "sums", runner=dbtRunner(callbacks=[failpoint]))
     project.run("run", "--exclude", "finals", "sums")
@@ -120,7 +111,7 @@ def test_a_projection_that_dies_before_a_statement(crash, begins: str, place: in
 def test_two_runs_that_die_one_after_the_other(crash) -> None:
     project, life = crash
     for begins in ("insert overwrite table crash.{} ", "create or replace temporary view"):
-        _land(project, life)
+        stage(project, life.next_block())
         project.invoke("run", "--exclude", "finals", "sums", runner=dbtRunner(callbacks=[Failpoint(tuple(LEDGERS), begins, 1)]))
     project.run("run", "--exclude", "finals", "sums")
     life.check(project.rows)

@@ -7,18 +7,15 @@ import threading
 
 import pytest
 from dbt.cli.main import dbtRunner
-from dbt_project import VIEW, values
-from lives import LEDGERS, SCHEMA, Life, project_files
+from dbt_project import VIEW
+from lives import LEDGERS, Life, live_project, stage
 from test_crash import Failpoint, always, in_full
 
 
 @pytest.fixture(scope="module")
 def shrunk(make_project):
     """A project with a ledger of every engine and input and projections, four blocks folded; gives (project, life)."""
-    project = make_project("shrunk", project_files("select * from shrunk.arrived"))
-    project.sql("create schema if not exists shrunk")
-    project.sql(f"create table shrunk.arrived ({SCHEMA}) using parquet")
-    life = Life()
+    project, life = live_project(make_project, "shrunk")
     for _ in range(4):
         _fold_next(project, life)
     return project, life
@@ -26,7 +23,7 @@ def shrunk(make_project):
 
 def _fold_next(project, life: Life, *selected: str) -> None:
     """Stage the next block and fold it."""
-    project.sql(f"insert into shrunk.arrived values {values(life.next_block())}")
+    stage(project, life.next_block())
     project.run("run", *selected)
 
 
@@ -154,17 +151,15 @@ def test_readers_see_every_row_once_while_batches_are_dropped(shrunk, spark) -> 
 
 
 def test_a_ledger_of_which_nothing_is_left(make_project) -> None:
-    project = make_project("emptied", project_files("select * from emptied.arrived"))
-    project.sql("create schema if not exists emptied")
-    project.sql(f"create table emptied.arrived ({SCHEMA}) using parquet")
+    project, _ = live_project(make_project, "emptied")
     for sign, block in ((1, "a"), (-1, "b")):
-        project.sql(f"insert into emptied.arrived values {values([(0, 1, 1, sign < 0, 5, sign, block)])}")
+        stage(project, [(0, 1, 1, sign < 0, 5, sign, block)])
         project.run("run", "--select", "stage_events", "stage_signed", "collapsed", "signed", "sums_of_signed")
     for ledger in ("collapsed", "signed"):
         _optimize(project, ledger)
         assert project.rows(f"select ledger_batch, ledger_sign, id from {ledger}") == [(-2, 0, None)]
         assert project.rows(f"select * from {ledger}__blocks where block = 'a' and ledger_batch <> -2") == []
-    project.sql(f"insert into emptied.arrived values {values([(0, 1, 2, False, 7, 1, 'c')])}")
+    stage(project, [(0, 1, 2, False, 7, 1, "c")])
     project.run("run", "--select", "stage_events", "stage_signed", "collapsed", "signed", "sums_of_signed")
     for ledger in ("collapsed", "signed"):
         assert project.rows(f"select ledger_batch, amount from {ledger} where ledger_sign = 1") == [(3, 7)]
@@ -173,17 +168,14 @@ def test_a_ledger_of_which_nothing_is_left(make_project) -> None:
 @pytest.fixture(scope="module")
 def undone(make_project):
     """The same project for undo; gives (project, life)."""
-    project = make_project("undone", project_files("select * from shrunk.undone"))
-    project.sql("create schema if not exists shrunk")
-    project.sql(f"create table shrunk.undone ({SCHEMA}) using parquet")
-    return project, Life()
+    return live_project(make_project, "undone")
 
 
 def test_undo_gives_the_state_before_the_batch(undone) -> None:
     project, life = undone
     states = []
-    for _ in range(5):
-        project.sql(f"insert into shrunk.undone values {values(life.next_block())}")
+    for _ in range(3):
+        stage(project, life.next_block())
         project.run("run")
         states.append((project.rows("select * from finals order by all"), project.rows("select * from sums order by all")))
         if life.blocks < 2:
@@ -207,14 +199,14 @@ def test_undone_blocks_are_read_again_when_asked(undone) -> None:
         assert _operate(project, "undo", model=ledger, unread=True).success
     project.run("run")
     life.check(project.rows)
-    project.sql(f"insert into shrunk.undone values {values(life.next_block())}")
+    stage(project, life.next_block())
     project.run("run")
     life.check(project.rows)
 
 
 def test_an_undone_batch_is_not_folded_into_a_base_without_its_undo(undone, capsys) -> None:
     project, life = undone
-    project.sql(f"insert into shrunk.undone values {values(life.next_block())}")
+    stage(project, life.next_block())
     project.run("run")
     assert _operate(project, "undo", model="versioned").success
     project.run("run")

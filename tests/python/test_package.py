@@ -195,8 +195,7 @@ def test_a_model_of_ones_own_joins_changes_to_a_dimension(shop) -> None:
     shop.write("models/dim_shops.sql", VIEW + "select * from values ('north', 'cold'), ('south', 'warm') as t (shop, region)")
     for block, rows in {"regions 1": "(8, 1, false, 'south', 3, 0)", "regions 2": "(8, 2, false, 'north', 4, 0)"}.items():
         arrive(shop, block, rows)
-        shop.run("run", *CHAIN)
-        shop.run("run", "--select", "dim_shops", "by_region")
+        shop.run("run", *CHAIN, "dim_shops")
         summed = "select region, sum(orders), sum(amount) from by_region group by region having sum(orders) > 0 order by region"
         joined = "select region, count(*), sum(amount) from live_orders inner join dim_shops using (shop) group by 1 order by 1"
         assert shop.rows(summed) == shop.rows(joined)
