@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""Measure what the documents claim about speed: run by scripts/bench, which sets up Java, Python and the environment.
+
+What is compared takes turns in one Spark session, so that a noisy machine is as noisy for each.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import statistics
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from dbt.cli.main import dbtRunner
+from pyspark.sql import SparkSession
+from rich import box
+from rich.console import Console
+from rich.progress import track
+from rich.table import Table
+
+PROJECT = Path(__file__).parent / "project"
+SCHEMA = "demo"  # of the profile's target parquet, in a warehouse of its own
+LOADS = 4
+ROWS_OF_A_BATCH, GROUPS = 5000, 1000
+
+
+class Bench:
+    """Commands of dbt and queries in one session, and rounds that compare them."""
+
+    def __init__(self, local: Path, rounds: int, console: Console) -> None:
+        self.local, self.rounds, self.console = local, rounds, console
+        self._runner = dbtRunner()
+        self.dbt("deps")
+        self.dbt("show", "--inline", "select 1")
+        self.spark = SparkSession.builder.getOrCreate()
+        self.spark.sql(f"create schema if not exists {SCHEMA}")
+        self.spark.sql(f"use {SCHEMA}")
+
+    def dbt(self, *command: str) -> None:
+        """Run a dbt command. RuntimeError with what dbt said where it fails."""
+        target = [] if command[0] == "deps" else ["--target-path", str(self.local / "target")]
+        given = ["--quiet", "--log-level", "none", *command, "--project-dir", str(PROJECT), *target]
+        result = self._runner.invoke(given)
+        if not result.success:
+            said = [node.message or "" for node in getattr(result.result, "results", None) or []]
+            raise RuntimeError(f"dbt {' '.join(command)}: {result.exception or ' '.join(said)}")
+
+    def sql(self, statement: str) -> list:
+        """Run a statement; gives its rows."""
+        return self.spark.sql(statement).collect()
+
+    def compare(self, title: str, ways: dict[str, Callable[[], object]], same_answer: bool = True) -> None:
+        """Let ways take turns and print least and median seconds, and the ratio of each median to the last one's.
+
+        RuntimeError where they should give the same answer and do not.
+        """
+        seconds: dict[str, list[float]] = {name: [] for name in ways}
+        for number in range(self.rounds + 1):
+            answers = {}
+            for name, way in ways.items():
+                begun = time.perf_counter()
+                answers[name] = way()
+                if number:
+                    seconds[name].append(time.perf_counter() - begun)
+            if same_answer and len(set(map(str, answers.values()))) != 1:
+                raise RuntimeError(f"{title}: the answers differ: {answers}")
+        table = Table(box=box.SIMPLE_HEAD, title=f"{title}, {self.rounds} rounds", title_justify="left", title_style="bold")
+        table.add_column("")
+        last = statistics.median(list(seconds.values())[-1])
+        for column in ("least, s", "median, s", f"median / {list(ways)[-1]}"):
+            table.add_column(column, justify="right")
+        for name, found in seconds.items():
+            median = statistics.median(found)
+            table.add_row(name, f"{min(found):.2f}", f"{median:.2f}", f"{median / last:.2f}")
+        self.console.print(table)
+
+
+def last_state(bench: Bench, keys: int) -> None:
+    """Compare four ways to the last state of each key, of a stage with four rows of each."""
+    bench.sql("create table measured (id bigint, ts bigint, amount bigint, payload string, load string) using parquet")
+    bench.dbt("run", "--select", "replaced", "path:models/last_state")
+    for load in track(range(1, LOADS + 1), "folding", console=bench.console):
+        drawn = f"select xxhash64(id) as id, {load} as ts, id * {load} as amount, md5(cast(id as string)) as payload"
+        bench.sql(f"insert into measured select *, 'load {load}' from ({drawn} from range({keys}))")
+        bench.dbt("run", "--select", "replaced")
+    bench.dbt("run", "--select", "path:models/last_state")
+    _compare_last_states(bench, "no base")
+    begun = time.perf_counter()
+    bench.dbt("run-operation", "collapsing.optimize", "--args", "{model: replaced}")
+    bench.console.print(f"optimize: {time.perf_counter() - begun:.1f} s")
+    bench.dbt("run", "--select", "by_final")
+    _compare_last_states(bench, "a base")
+    changed = "select id, ts + 1, amount + 1, payload, 'changed' from measured"
+    bench.sql(f"insert into measured {changed} where ts = {LOADS} and pmod(id, 100) = 7")
+    bench.dbt("run", "--select", "replaced", "by_final")
+    _compare_last_states(bench, "a base, 1 % of the keys in a later batch")
+
+
+def _compare_last_states(bench: Bench, what: str) -> None:
+    """Let the four ways take turns for one key, many keys and the whole table."""
+    one = bench.sql("select min(id) from measured")[0][0]
+    bench.spark.sql("select distinct id from measured where pmod(id, 10) = 3").createOrReplaceTempView("asked")
+    for asked, where in {
+        "one key": f"where id = {one}",
+        "a tenth of the keys": "where id in (select id from asked)",
+        "every key": "",
+    }.items():
+        summed = "select count(*), sum(amount), sum(ts), max(payload) from {} " + where
+        ways = ("by_max_by", "by_row_number", "by_subquery", "by_final")
+        bench.compare(
+            f"The last state of {asked}: {what}",
+            {name.removeprefix("by_"): lambda name=name, summed=summed: bench.sql(summed.format(name)) for name in ways},
+        )
+
+
+def old_blocks(bench: Bench, blocks: int) -> None:
+    """Compare a run with one new block after few and after many old ones."""
+    sizes = {"few": 10, "many": blocks}
+    for name, old in sizes.items():
+        folder = bench.local / "landing" / name
+        folder.mkdir(parents=True)
+        for number in range(old):
+            _land(folder, number)
+    bench.dbt("run", "--select", "path:models/old_blocks")
+    landed = dict(sizes)
+
+    def run(name: str) -> Callable[[], None]:
+        def way() -> None:
+            _land(bench.local / "landing" / name, landed[name])
+            landed[name] += 1
+            bench.dbt("run", "--select", name)
+
+        return way
+
+    labels = {name: f"{old:,} old blocks" for name, old in sizes.items()}
+    bench.compare("A run with one new block", {labels[name]: run(name) for name in ("many", "few")}, same_answer=False)
+    for name in sizes:
+        rows = bench.sql(f"select count(*), max(ledger_batch) from {name}")[0]
+        if tuple(rows) != (landed[name] * 10, bench.rounds + 2):
+            raise RuntimeError(f"{name} holds {rows[0]} rows of {rows[1]} batches, not {landed[name] * 10} of {bench.rounds + 2}")
+
+
+def _land(folder: Path, number: int) -> None:
+    """Land a block of ten events."""
+    rows = (json.dumps({"id": number * 10 + place, "version": 1, "amount": place}) + "\n" for place in range(10))
+    (folder / f"b{number:06}.json").write_text("".join(rows))
+
+
+def many_batches(bench: Bench, batches: int) -> None:
+    """Compare reading a projection that has read few and many batches of its ledger, with the same groups.
+
+    The ledger's later batches are written straight into its table: only the projection's runs are what is measured here.
+    """
+    bench.sql("create table added (id bigint, version int, amount bigint, load string) using parquet")
+    bench.sql(f"insert into added select id, 1, id % 97, 'first' from range({ROWS_OF_A_BATCH})")
+    bench.dbt("run", "--select", "path:models/many_batches")
+    for name, last in {"young": 10, "old": batches}.items():
+        for number in track(range(2, last + 1), f"{last} batches", console=bench.console):
+            bench.sql(
+                f"insert overwrite table {name} partition (ledger_batch = {number}) select /*+ coalesce(1) */ "
+                f"id + {number * ROWS_OF_A_BATCH}, 1, id % 97, cast(1 as tinyint), 'load {number}' from range({ROWS_OF_A_BATCH})"
+            )
+            bench.dbt("run", "--select", f"{name}_sums")
+        rows = bench.sql(f"select sum(orders), count(*) from read_{name}")[0]
+        if tuple(rows) != (last * ROWS_OF_A_BATCH, GROUPS):
+            raise RuntimeError(f"{name} has {rows[0]} orders in {rows[1]} groups, not {last * ROWS_OF_A_BATCH} in {GROUPS}")
+    read = "select count(*), sum(orders), sum(amount), sum(mean) from read_{}"
+    bench.compare(
+        f"Reading a projection of {GROUPS:,} groups",
+        {
+            f"{batches:,} batches": lambda: bench.sql(read.format("old")),
+            "10 batches": lambda: bench.sql(read.format("young")),
+        },
+        same_answer=False,
+    )
+
+
+def main() -> None:
+    """Measure what is asked for."""
+    measures = {"last-state": last_state, "old-blocks": old_blocks, "many-batches": many_batches}
+    parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__.splitlines()[0])
+    parser.add_argument("measures", nargs="*", metavar="measure", help=", ".join(measures))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rows", type=int, default=2_000_000)
+    parser.add_argument("--blocks", type=int, default=10_000)
+    parser.add_argument("--batches", type=int, default=1_000)
+    arguments = parser.parse_args()
+    unknown = set(arguments.measures) - set(measures)
+    if unknown:
+        parser.error(f"there is no measure {', '.join(sorted(unknown))}; there are {', '.join(measures)}")
+    if min(arguments.rounds, arguments.rows, arguments.blocks, arguments.batches) < 1:
+        parser.error("--rounds, --rows, --blocks and --batches must be 1 or more")
+
+    local = Path(os.environ["COLLAPSING_LOCAL"])
+    shutil.rmtree(local, ignore_errors=True)
+    local.mkdir(parents=True)
+    console = Console()
+    bench = Bench(local, arguments.rounds, console)
+    sizes = {"last-state": arguments.rows, "old-blocks": arguments.blocks, "many-batches": arguments.batches}
+    for name, measure in measures.items():
+        if not arguments.measures or name in arguments.measures:
+            measure(bench, sizes[name])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,2 @@
+{{ config(meta={'collapsing': {'key': 'id', 'version': 'version', 'block': 'load'}}) }}
+{{ collapsing.ledger(source('staged', 'added')) }}

@@ -1,0 +1,92 @@
+"""Rows that no rule can place: they stop a run before anything is appended, or are set aside where that is asked for."""
+
+from __future__ import annotations
+
+import pytest
+from dbt_project import VIEW, model
+
+LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
+BAD_ROWS = {
+    "null_key": "(null, 1, false, 'a', 1, 1)",
+    "null_version": "(11, null, false, 'a', 1, 1)",
+    "bad_sign": "(12, 1, null, 'a', 1, 1)",
+}
+
+
+@pytest.fixture(scope="module")
+def bad_rows(make_project):
+    """Ledgers over one stage each that holds a good block and a bad row; gives (project, what dbt said)."""
+    files = {}
+    for reason, row in BAD_ROWS.items():
+        files[f"models/stg_{reason}.sql"] = (
+            "{{ config(materialized='view') }}\n"
+            f"select cast(col1 as bigint) as id, cast(col2 as int) as version, cast(col3 as boolean) as is_deleted, "
+            f"cast(col7 as string) as block from values (10, 1, false, 'a', 1, 1, 'good'), {row[:-1]}, 'it''s bad')"
+        )
+        files[f"models/{reason}.sql"] = model(f"ledger(ref('stg_{reason}'))", LEDGER)
+    files["models/stg_null_block.sql"] = VIEW + "select 1 as id, 1 as version, false as is_deleted, cast(null as string) as block"
+    files["models/null_block.sql"] = model("ledger(ref('stg_null_block'))", LEDGER)
+    project = make_project("bad_rows", files)
+    return project, project.fails("run")
+
+
+@pytest.mark.parametrize("reason", [*BAD_ROWS, "null_block"])
+def test_bad_rows_stop_the_run_before_anything_is_appended(bad_rows, reason: str) -> None:
+    project, said = bad_rows
+    assert f"model '{reason}': bad rows in" in said
+    assert f"{reason}: 1 rows, for example" in said
+    if reason != "null_block":
+        assert "in block it's bad" in said
+    assert reason not in [row[1] for row in project.rows("show tables in bad_rows")]
+    assert f"{reason}__blocks" not in [row[1] for row in project.rows("show tables in bad_rows")]
+
+
+@pytest.fixture(scope="module")
+def rejecting(make_project):
+    """A ledger that sets bad rows aside, over a table of staged rows with one bad block; gives the project."""
+    project = make_project(
+        "rejecting",
+        {
+            "models/stage.sql": VIEW + "select * from rejecting.arrived",
+            "models/kept.sql": model("ledger(ref('stage'))", LEDGER | {"on_bad_rows": "reject"}),
+            "models/live.sql": VIEW + "select * from {{ collapsing.final(ref('kept')) }}",
+            "models/decided.sql": "select decision, block from {{ collapsing.decisions(ref('kept'), ref('stage')) }}",
+        },
+    )
+    project.sql("create schema if not exists rejecting")
+    project.sql("create table rejecting.arrived (id bigint, version int, is_deleted boolean, amount bigint, block string)")
+    project.sql(
+        "insert into rejecting.arrived values (1, 1, false, 10, 'b1'), (null, 1, false, 11, 'b1'), (null, null, null, 12, 'b1')"
+    )
+    project.run("run")
+    return project
+
+
+REJECTS = "select amount, ledger_reason, ledger_block, ledger_batch from kept__rejects order by amount"
+
+
+def test_bad_rows_can_be_set_aside(rejecting) -> None:
+    assert rejecting.rows("select * from live") == [(1, 1, 10)]
+    aside = [(11, "null_key", "b1", 1), (12, "null_key", "b1", 1)]
+    assert rejecting.rows(REJECTS) == aside
+    decided = "select decision, count(*) from decided where block = 'b1' group by decision order by decision"
+    assert rejecting.rows(decided) == [("applied", 1), ("null_key", 2)]
+    # what a killed run has set aside under the next number is dropped by a run that finds nothing bad
+    torn = "null, 1, false, 9L, 'b9', 'null_key', 'b9'"
+    rejecting.sql(f"insert overwrite rejecting.kept__rejects partition (ledger_batch = 2) values ({torn})")
+    rejecting.sql("insert into rejecting.arrived values (2, 1, false, 20, 'b2')")
+    rejecting.run("run")
+    assert rejecting.rows(REJECTS) == aside
+    # and overwritten by one that does; staged again under a token of its own, a mended row is folded
+    rejecting.sql("insert into rejecting.arrived values (null, 1, false, 30, 'b3'), (3, 1, false, 11, 'b3')")
+    result = rejecting.invoke("run")
+    assert result.success
+    assert rejecting.rows(REJECTS) == [*aside, (30, "null_key", "b3", 3)]
+    assert rejecting.rows("select id, amount from live order by id") == [(1, 10), (2, 20), (3, 11)]
+
+
+def test_a_row_without_a_token_cannot_be_set_aside(rejecting) -> None:
+    rejecting.sql("insert into rejecting.arrived values (7, 1, false, 70, null), (null, 1, false, 71, 'b4')")
+    said = rejecting.fails("run", "--select", "kept")
+    assert "null_block: 1 rows" in said and "null_key" not in said
+    assert rejecting.rows("select count(*) from kept__rejects where ledger_batch = 4") == [(0,)]

@@ -1,0 +1,155 @@
+"""Which blocks a run takes, and which files it opens for them."""
+
+from __future__ import annotations
+
+import datetime as dt
+from decimal import Decimal
+from pathlib import Path
+
+import pytest
+from dbt.cli.main import dbtRunner
+from dbt_project import VIEW, DbtProject, model
+
+LEDGER = {"key": "id", "version": "version", "block": "block"}
+
+
+def test_every_type_can_be_a_key_and_any_text_a_token(make_project, spark) -> None:
+    """Values that could end a literal, look like another value, or sort unlike their text."""
+    texts = ["", " ", "a", "A", "it's", 'say "x"', "back\\slash", "line\nbreak", "%s {{ x }}", "é", "e\u0301", "\U0001f600"]
+    rows = [
+        (
+            text,
+            dt.date(2013, 1, 1) + dt.timedelta(days=400 * number),
+            dt.datetime(2013, 11, 3, 1, 30, tzinfo=dt.timezone.utc) + dt.timedelta(hours=number, microseconds=number),
+            Decimal(number - 6).scaleb(-18),
+            bytes([number, 0, 255]),
+            float(number) - 0.5,
+            number % 2 == 0,
+            number - 6,
+        )
+        for number, text in enumerate(texts)
+    ]
+    key = ["text", "day", "moment", "price", "raw", "ratio", "flag", "small"]
+    schema = (
+        "text string, day date, moment timestamp, price decimal(38, 18), raw binary, ratio double, flag boolean, small tinyint"
+    )
+    project = make_project(
+        "types",
+        {
+            "models/stage.sql": VIEW + "select * from types.arrived",
+            "models/keyed.sql": model("ledger(ref('stage'))", {"key": key, "version": "version", "block": "token"}),
+            "models/live.sql": VIEW + "select * from {{ collapsing.final(ref('keyed')) }}",
+        },
+    )
+    project.sql("create schema if not exists types")
+    for version in (1, 2):
+        frame = spark.createDataFrame(rows, schema).selectExpr(
+            "*", f"{version} as version", f"concat(text, '{version}') as token"
+        )
+        frame.write.mode("append").saveAsTable("types.arrived")
+        project.run("run")
+    project.run("run")
+    assert project.rows("select version, count(*) from live group by version") == [(2, len(rows))]
+    assert project.rows("select ledger_batch, ledger_sign, count(*) from keyed group by 1, 2 order by 1, 2") == [
+        (1, 1, len(rows)),
+        (2, -1, len(rows)),
+        (2, 1, len(rows)),
+    ]
+
+
+def test_only_unread_files_are_read(make_project, spark, tmp_path: Path) -> None:
+    """Files that have been folded are damaged: opening one of them would fail."""
+    folder = tmp_path / "landing"
+    project = make_project(
+        "files",
+        {
+            "models/stage.sql": "select id, version, _metadata.file_name as block from files.landed",
+            "models/kept.sql": model("ledger(ref('stage'))", {"key": "id", "version": "version", "block": "block"}),
+        },
+    )
+    project.sql("create schema if not exists files")
+    project.sql(f"create table files.landed (id bigint, version int) using parquet location '{folder}'")
+    for number in (1, 2):
+        landed = set(folder.glob("*.parquet"))
+        spark.sql(f"select {number}L as id, 1 as version").coalesce(1).write.mode("append").parquet(str(folder))
+        spark.sql("refresh table files.landed")
+        project.run("run")
+        for file in landed:
+            assert file.read_bytes() == b"damaged"
+        for file in folder.glob("*.parquet"):
+            file.write_bytes(b"damaged")
+    assert project.rows("select id, ledger_batch from kept order by id") == [(1, 1), (2, 2)]
+
+
+@pytest.fixture(scope="module")
+def arriving(make_project) -> DbtProject:
+    """A ledger with a projection over a table of blocks; one block is folded."""
+    project = make_project(
+        "arriving",
+        {
+            "models/stage.sql": VIEW + "select * from arriving.arrived",
+            "models/kept.sql": model("ledger(ref('stage'))", LEDGER),
+            "models/sums.sql": model("projection(ref('kept'))", {"group_by": [], "measures": {"n": "count(*)"}}),
+        },
+    )
+    project.sql("create schema if not exists arriving")
+    project.sql("create table arriving.arrived (id bigint, version int, block string) using parquet")
+    project.sql("insert into arriving.arrived values (1, 1, 'a'), (2, 1, 'a')")
+    project.run("run")
+    return project
+
+
+class Arrival:
+    """A callback of dbt's own events: stages a block before the first statement that begins in some way."""
+
+    def __init__(self, project: DbtProject, begins: str, rows: str) -> None:
+        self._project, self._begins, self._rows = project, begins, rows
+        self.has_come = False
+
+    def __call__(self, event) -> None:
+        if not self.has_come and event.info.name == "SQLQuery":
+            statement = " ".join(event.data.sql.split("*/", 1)[-1].split())
+            if statement.startswith(self._begins):
+                self.has_come = True
+                self._project.sql(f"insert into arriving.arrived values {self._rows}")
+
+
+@pytest.mark.parametrize(
+    ("block", "begins"),
+    [
+        ("b", "insert overwrite table arriving.kept__blocks"),
+        ("d", "create or replace temporary view"),
+        ("f", "insert overwrite table arriving.kept partition"),
+    ],
+)
+def test_a_block_that_lands_in_the_middle_of_a_run_is_left_whole_for_the_next_one(arriving, block: str, begins: str) -> None:
+    during = chr(ord(block) + 1)
+    arriving.sql(f"insert into arriving.arrived values (3, ascii('{block}'), '{block}')")
+    arrival = Arrival(arriving, begins, f"(3, ascii('{during}'), '{during}'), (4, ascii('{during}'), '{during}')")
+    assert arriving.invoke("run", runner=dbtRunner(callbacks=[arrival])).success and arrival.has_come
+    last = "select ledger_block, count_if(ledger_sign = 1) from kept where ledger_batch = (select max(ledger_batch) from kept)"
+    assert arriving.rows(f"{last} group by 1") == [(block, 1)]
+    arriving.run("run")
+    assert arriving.rows(f"{last} group by 1") == [(during, 2)]
+
+
+def test_a_full_refresh_that_would_lose_blocks_is_refused(arriving) -> None:
+    before = arriving.rows("select * from kept order by all")
+    arriving.sql("create table arriving.all_of_it as select * from arriving.arrived")
+    arriving.sql("insert overwrite arriving.arrived select * from arriving.all_of_it where block <> 'a'")
+    said = " ".join(arriving.fails("run", "--full-refresh", "--select", "kept").split())
+    assert "model 'kept': --full-refresh would lose 1 blocks that were folded and that the stage" in said
+    assert "for example: a. Keep the ledger by the config full_refresh: false" in said
+    assert arriving.rows("select * from kept order by all") == before
+
+    arriving.write("models/kept.sql", "{{ config(full_refresh=false) }}\n" + model("ledger(ref('stage'))", LEDGER))
+    arriving.sql("insert into arriving.arrived values (9, 1, 'x')")
+    arriving.run("run", "--full-refresh")
+    assert arriving.rows("select id from kept where ledger_block = 'x'") == [(9,)]
+    assert arriving.rows("select count(*) from kept") == [(len(before) + 1,)]
+    arriving.write("models/kept.sql", model("ledger(ref('stage'))", LEDGER))
+
+    arriving.sql("insert into arriving.arrived select * from arriving.all_of_it where block = 'a'")
+    arriving.run("run", "--full-refresh")
+    assert arriving.rows("select count(distinct ledger_batch) from kept") == [(1,)]
+    assert arriving.rows("select sum(ledger_sign) from sums") == [(5,)]
