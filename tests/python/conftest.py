@@ -14,32 +14,44 @@ from pyspark.sql import SparkSession
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-TARGETS = ("parquet", "delta", "iceberg", "cluster", "connect")
+# Targets of profiles.yml, each with the schema that the profile names: Spark inside of the process, and servers.
+EMBEDDED = {"parquet": "demo", "delta": "demo_delta", "iceberg": "demo_iceberg"}
+SERVERS = ("cluster", "connect")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="run the longest suites at full length")
     parser.addoption(
         "--target",
-        action="append",
-        choices=TARGETS,
-        default=[],
-        help="run the cases of a target of profiles.yml too, which may fetch jars or need scripts/cluster start; may be repeated",
+        choices=[*EMBEDDED, *SERVERS],
+        default="parquet",
+        help="of profiles.yml: delta and iceberg run the suites that hold for every format, and may fetch jars; "
+        "cluster and connect run their own cases, and need scripts/cluster start (%(default)s)",
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "full: a case that only --full runs; others of its kind always run")
-    config.addinivalue_line("markers", "target(name): a case of a target of profiles.yml, which only --target name runs")
+    config.addinivalue_line("markers", "only(*targets): a case of these targets alone; others run on every embedded one")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the cases that --full or --target has to ask for; pytest says how many were deselected."""
-    targets = config.getoption("--target")
-    left_out = [item for item in items if item.get_closest_marker("full") and not config.getoption("--full")]
-    left_out += [item for item in items if any(mark.args[0] not in targets for mark in item.iter_markers("target"))]
+    """Leave out the cases of other targets, and those that --full has to ask for; pytest says how many were deselected."""
+    target = config.getoption("--target")
+    left_out = []
+    for item in items:
+        is_for_later = item.get_closest_marker("full") and not config.getoption("--full")
+        allowed = [mark.args for mark in item.iter_markers("only")] or [tuple(EMBEDDED)]
+        if is_for_later or not all(target in targets for targets in allowed):
+            left_out.append(item)
     items[:] = [item for item in items if item not in left_out]
     config.hook.pytest_deselected(items=left_out)
+
+
+@pytest.fixture(scope="session")
+def target(request: pytest.FixtureRequest) -> str:
+    """The target of profiles.yml that is tested."""
+    return request.config.getoption("--target")
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +61,7 @@ def full(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(scope="session")
-def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def local(tmp_path_factory: pytest.TempPathFactory, target: str) -> Path:
     """The folder of warehouse, metastore and logs for this process; set before Spark starts, and removed with it."""
     folder = tmp_path_factory.mktemp("local")
     os.environ |= {
@@ -57,6 +69,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "DBT_PROFILES_DIR": str(REPOSITORY / "profiles"),
         "DBT_LOG_PATH": str(folder / "logs"),
         "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+        "DBT_TARGET": target,
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     (folder / "landing" / "flight_events").mkdir(parents=True)
@@ -66,27 +79,26 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def spark(local: Path) -> SparkSession:
+def repository(local: Path, target: str) -> DbtProject:
+    """This repository's own project: the examples and the flights."""
+    return DbtProject(REPOSITORY, REPOSITORY / "profiles", schema=EMBEDDED[target], target=local / "target")
+
+
+@pytest.fixture(scope="session")
+def spark(repository: DbtProject) -> SparkSession:
     """The Spark session of this process, started by dbt, so that it has the settings of the profile."""
-    project = DbtProject(REPOSITORY, REPOSITORY / "profiles", schema="demo", target=local / "target")
-    project.run("show", "--inline", "select 1")
+    repository.run("show", "--inline", "select 1")
     return SparkSession.builder.getOrCreate()
 
 
 @pytest.fixture(scope="session")
-def repository(spark: SparkSession, local: Path) -> DbtProject:
-    """This repository's own project: the examples and the flights."""
-    return DbtProject(REPOSITORY, REPOSITORY / "profiles", schema="demo", target=local / "target")
-
-
-@pytest.fixture(scope="session")
-def make_project(spark: SparkSession, local: Path, tmp_path_factory: pytest.TempPathFactory):
-    """Gives a function that makes a project of a stranger's, with the package installed from this repository."""
+def make_project(spark: SparkSession, local: Path, target: str, tmp_path_factory: pytest.TempPathFactory):
+    """Gives a function that makes a project of a stranger's, with the package installed from this repository, for the target."""
 
     def make(name: str, files: dict[str, str]) -> DbtProject:
         directory = tmp_path_factory.mktemp(name)
         project = DbtProject(directory, directory, schema=name, target=directory / "target")
-        files = stranger_files(REPOSITORY, name) | files
+        files = stranger_files(REPOSITORY, name, target) | files
         for path, text in files.items():
             project.write(path, text)
         project.run("deps")

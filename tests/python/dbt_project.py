@@ -23,13 +23,18 @@ def values(rows: Iterable[tuple]) -> str:
     return ", ".join("(" + ", ".join("null" if value is None else repr(value) for value in row) + ")" for row in rows)
 
 
-def stranger_files(repository: Path, name: str) -> dict[str, str]:
-    """Give what makes a folder a project of a stranger's that installs the package: {path: text}. `name` is its schema too."""
+def stranger_files(repository: Path, name: str, target: str = "parquet") -> dict[str, str]:
+    """Give what makes a folder a project of a stranger's that installs the package, {path: text}.
+
+    `name` is its schema too; its tables have the format of the target of profiles.yml.
+    """
+    file_format = f"models: {{+file_format: {target}}}\n" if target in ("delta", "iceberg") else ""
     profiles = (repository / "profiles" / "profiles.yml").read_text().replace("\ncollapsing:", f"\n{name}:")
     return {
         "profiles.yml": re.sub(r"schema: \S+", f"schema: {name}", profiles),
         "packages.yml": f"packages:\n  - local: {repository}\n",
-        "dbt_project.yml": f"name: {name}\nversion: '1.0'\nprofile: {name}\nmodel-paths: [models]\ntarget-path: target\n",
+        "dbt_project.yml": f"name: {name}\nversion: '1.0'\nprofile: {name}\nmodel-paths: [models]\ntarget-path: target\n"
+        + file_format,
     }
 
 

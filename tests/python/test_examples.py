@@ -9,6 +9,8 @@ import pytest
 from conftest import REPOSITORY
 from dbt_project import DbtProject, nodes_of
 
+pytestmark = pytest.mark.only("parquet")  # compares partitions too
+
 EXAMPLES = ("--select", "path:models/examples")
 
 # ledger or projection: the seed of its expected rows

@@ -11,6 +11,8 @@ import pytest
 from conftest import REPOSITORY
 from dbt_project import nodes_of
 
+pytestmark = pytest.mark.only("parquet")  # on other targets scripts/demo runs it whole
+
 FIRST_DAYS = 3
 
 

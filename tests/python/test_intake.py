@@ -10,6 +10,8 @@ import pytest
 from dbt.cli.main import dbtRunner
 from dbt_project import VIEW, DbtProject, model
 
+pytestmark = pytest.mark.only("parquet")  # damages files, and stops at statements of parquet
+
 LEDGER = {"key": "id", "version": "version", "block": "block"}
 
 

@@ -77,6 +77,7 @@ class Run:
 
 
 @pytest.mark.full
+@pytest.mark.only("parquet")
 def test_a_run_that_is_killed_at_any_moment_loses_nothing_and_doubles_nothing(tmp_path: Path) -> None:
     project = _project(tmp_path)
     environment = os.environ | {

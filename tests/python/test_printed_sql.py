@@ -9,6 +9,8 @@ import pytest
 from clickhouse import ClickHouse
 from test_examples import last_step, seed
 
+pytestmark = pytest.mark.only("parquet")  # ClickHouse alone
+
 
 @dataclass(frozen=True)
 class Case:

@@ -67,7 +67,7 @@ def processes(tmp_path: Path) -> Processes:
     return Processes(tmp_path)
 
 
-@pytest.mark.target("connect")
+@pytest.mark.only("connect")
 def test_a_second_run_stops_and_names_the_first(processes: Processes) -> None:
     spark = SparkSession.builder.remote(processes.remote).create()
     first = processes.start("run")
@@ -85,7 +85,7 @@ def test_a_second_run_stops_and_names_the_first(processes: Processes) -> None:
     spark.sql(f"drop schema {processes.name} cascade")
 
 
-@pytest.mark.target("connect")
+@pytest.mark.only("connect")
 def test_the_hold_of_a_killed_run_is_given_up_when_asked_or_when_it_is_old(processes: Processes) -> None:
     spark = SparkSession.builder.remote(processes.remote).create()
     for way in (("run-operation", "collapsing.release", "--args", "{model: slow}"), None):

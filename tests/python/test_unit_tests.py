@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 import yaml
 from conftest import REPOSITORY
 from dbt_project import DbtProject
+
+pytestmark = pytest.mark.only("parquet")  # SQL without tables
 
 SCENARIOS = [
     scenario["name"]

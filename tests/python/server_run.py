@@ -1,6 +1,6 @@
-"""A process of its own that runs a stranger's project on one target, block by block, and checks every step.
+"""A process of its own that runs a stranger's project on one server, block by block, and checks every step.
 
-Started by test_targets.py with the project's folder, its schema and the landing folder as arguments, the target in DBT_TARGET and
+Started by test_servers.py with the project's folder, its schema and the landing folder as arguments, the target in DBT_TARGET and
 a session's settings in the environment. Ends with an exception when something is not as it must be.
 """
 

@@ -1,4 +1,4 @@
-"""The targets of profiles.yml: a stranger's project gives the same answer on each. `--target NAME` asks for one."""
+"""The servers of scripts/cluster: a stranger's project gives the same answer on each. `--target NAME` asks for one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY, TARGETS
+from conftest import REPOSITORY, SERVERS
 from dbt_project import VIEW, model, stranger_files
 from lives import SCHEMA, project_files
 
@@ -26,8 +26,8 @@ def _arrived(folder: Path, schema: str) -> str:
     return f"select staged.*, block from (select {row} from text.`{folder}`)"
 
 
-def _project(folder: Path, target: str, name: str) -> Path:
-    """Make a stranger's project, its tables in the format of the target; gives its folder."""
+def _project(folder: Path, name: str) -> Path:
+    """Make a stranger's project; gives its folder."""
     landing, project = folder / "landing", folder / "project"
     for stage in ("events", "lives"):
         (landing / stage).mkdir(parents=True)
@@ -40,19 +40,17 @@ def _project(folder: Path, target: str, name: str) -> Path:
         "models/live_places.sql": VIEW + "select * from {{ collapsing.final(ref('places')) }}",
         "models/tests.yml": "models:\n  - name: by_block\n    data_tests: [collapsing.collapsed]\n",
     }
-    if target in ("delta", "iceberg"):
-        files["dbt_project.yml"] += f"models:\n  +file_format: {target}\n"
     for path, text in files.items():
         (project / path).parent.mkdir(parents=True, exist_ok=True)
         (project / path).write_text(text)
     return project
 
 
-@pytest.mark.parametrize("target", [pytest.param(name, marks=pytest.mark.target(name)) for name in TARGETS])
+@pytest.mark.only(*SERVERS)
 def test_every_step_gives_the_answer_of_plain_python(target: str, tmp_path: Path) -> None:
-    """In a process of its own: a Spark session keeps the jars and the extensions that it has started with."""
+    """In a process of its own: pytest's may hold a Spark session of another kind."""
     name = f"target_{target}_{os.getpid()}"  # a server keeps its schemas
-    project = _project(tmp_path, target, name)
+    project = _project(tmp_path, name)
     environment = os.environ | {
         "COLLAPSING_LOCAL": str(tmp_path / "local"),
         "DBT_LOG_PATH": str(tmp_path / "logs"),
@@ -76,6 +74,6 @@ def test_every_step_gives_the_answer_of_plain_python(target: str, tmp_path: Path
         str(project),
     ]
     subprocess.run(deps, env=environment, check=True)
-    run = [sys.executable, str(Path(__file__).parent / "target_run.py"), str(project), name, str(tmp_path / "landing")]
+    run = [sys.executable, str(Path(__file__).parent / "server_run.py"), str(project), name, str(tmp_path / "landing")]
     ended = subprocess.run(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert ended.returncode == 0, ended.stdout[-8000:]
