@@ -6,6 +6,7 @@
         post_hook='{{ collapsing._close_batch(this) }}'
     ) -}}
     {%- if execute -%}
+        {%- do collapsing._refuse_sample(stage) -%}
         {%- set settings = collapsing._ledger_settings(model.name, model.config.meta.get('collapsing')) -%}
         {%- set columns = collapsing._stage_columns(stage, settings, model.name) -%}
         {%- do collapsing._take_hold(model.name, this) if collapsing._may_write() -%}

@@ -6,6 +6,7 @@
         post_hook='{{ collapsing._close_projection(this) }}'
     ) -}}
     {%- if execute -%}
+        {%- do collapsing._refuse_sample(ledger) -%}
         {%- set finer = collapsing._finer_of(ledger) -%}
         {%- set settings = collapsing._projection_settings(model.name, model.config.meta.get('collapsing')) -%}
         {%- for measure in settings.measures if finer -%}

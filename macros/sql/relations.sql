@@ -4,6 +4,17 @@
 {% endmacro %}
 
 
+{# Stops a run with --sample that would read a part of a relation and count it as read whole. #}
+{% macro _refuse_sample(relation) %}
+    {% if relation | string != collapsing._named(relation) | string and not flags.EMPTY and collapsing._may_write() %}
+        {{ collapsing._refuse(
+            model.name, '--sample would take a part of ' ~ collapsing._named(relation) ~ ' for the whole: what is left out would never'
+            ~ " be read. Select this model's tables without --sample, or sample in the SQL of the stage"
+        ) }}
+    {% endif %}
+{% endmacro %}
+
+
 {# Gives the table of the package's own that stands beside another one: <table>__<what>. #}
 {% macro _beside(relation, what) %}
     {{ return(api.Relation.create(

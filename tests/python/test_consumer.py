@@ -1,0 +1,152 @@
+"""What users of dbt do with a project, done to one that has ledgers: schemas, aliases, tags, contracts, state, clone, sample."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from dbt_project import VIEW, DbtProject, model
+
+LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
+SUMS = {"group_by": ["shop"], "measures": {"n": "count(*)", "amount": "sum(amount)"}}
+# The schema that a model names is the whole name, as many projects have it.
+SCHEMAS = "{% macro generate_schema_name(name, node) %}{{ name or target.schema }}{% endmacro %}\n"
+COLUMNS = {
+    "id": "bigint",
+    "version": "int",
+    "shop": "string",
+    "amount": "bigint",
+    "loaded_at": "timestamp",
+    "ledger_sign": "tinyint",
+    "ledger_block": "string",
+    "ledger_batch": "int",
+}
+PROPERTIES = {
+    "version": 2,
+    "sources": [
+        {
+            "name": "raw",
+            "schema": "consumer",
+            "tables": [
+                {
+                    "name": "arrived",
+                    "config": {
+                        "event_time": "loaded_at",
+                        "loaded_at_field": "loaded_at",
+                        "freshness": {"error_after": {"count": 1, "period": "day"}},
+                    },
+                }
+            ],
+        }
+    ],
+    "models": [
+        {
+            "name": "orders_us",
+            "config": {"contract": {"enforced": True}},
+            "columns": [{"name": name, "data_type": kind} for name, kind in COLUMNS.items()],
+        },
+        {"name": "orders_eu", "data_tests": ["collapsing.collapsed", {"collapsing.complete": {"stage": "ref('stg_eu')"}}]},
+        {"name": "sums_eu", "data_tests": ["collapsing.equals_recompute"]},
+    ],
+}
+
+
+def _model(kind: str, region: str, settings: dict) -> str:
+    """Give a model of a region, in the region's schema, under a name that both regions have."""
+    body = {"orders": f"ledger(ref('stg_{region}'))", "sums": f"projection(ref('orders_{region}'))"}[kind]
+    place = f"{{{{ config(schema='consumer_{region}', alias='{kind}', tags=['{region}']) }}}}\n"
+    return place + model(body, settings)
+
+
+@pytest.fixture(scope="module")
+def consumer(make_project) -> DbtProject:
+    """A project of two regions whose tables have the same names in two schemas; one block of each is folded."""
+    files = {"macros/generate_schema_name.sql": SCHEMAS, "models/properties.yml": json.dumps(PROPERTIES)}
+    for region in ("eu", "us"):
+        staged = f"select * except (region) from {{{{ source('raw', 'arrived') }}}} where region = '{region}'"
+        files |= {
+            f"models/stg_{region}.sql": VIEW + staged,
+            f"models/orders_{region}.sql": _model("orders", region, LEDGER),
+            f"models/sums_{region}.sql": _model("sums", region, SUMS),
+            f"models/live_{region}.sql": VIEW + f"select * from {{{{ collapsing.final(ref('sums_{region}')) }}}}",
+        }
+    project = make_project("consumer", files)
+    project.sql("create schema if not exists consumer")
+    columns = "id bigint, version int, is_deleted boolean, shop string, amount bigint, loaded_at timestamp, block string"
+    project.sql(f"create table consumer.arrived (region string, {columns}) using parquet")
+    _arrive(project, "'eu', 1, 1, false, 'north', 10", "'us', 1, 1, false, 'west', 7")
+    project.run("build")
+    return project
+
+
+def _arrive(project: DbtProject, *rows: str) -> None:
+    """Stage rows as the next block of their regions."""
+    block = project.rows("select count(distinct block) + 1 from consumer.arrived")[0][0]
+    staged = ", ".join(f"({row}, current_timestamp(), 'b{block}')" for row in rows)
+    project.sql(f"insert into consumer.arrived values {staged}")
+
+
+def test_tables_of_one_name_in_two_schemas_keep_apart(consumer) -> None:
+    _arrive(consumer, "'eu', 1, 2, false, 'south', 11", "'us', 1, 2, true, 'west', 7")
+    consumer.run("run")
+    assert consumer.rows("select * from live_eu") == [("south", 1, 11)]
+    assert consumer.rows("select * from live_us") == []
+    for region in ("eu", "us"):
+        names = {row[1] for row in consumer.rows(f"show tables in consumer_{region}")}
+        assert {"orders", "orders__blocks", "orders__history", "sums"} <= names
+    assert [row[1] for row in consumer.rows("show tables in consumer") if row[1].startswith(("orders", "sums"))] == []
+
+
+def test_a_tag_selects_one_region(consumer) -> None:
+    _arrive(consumer, "'eu', 2, 1, false, 'north', 1", "'us', 2, 1, false, 'west', 2")
+    ran = consumer.run("build", "--select", "tag:eu")
+    assert {"orders_eu", "sums_eu"} <= set(ran) and not {"orders_us", "sums_us"} & set(ran)
+    assert consumer.rows("select max(ledger_batch) from consumer_us.orders") == [(2,)]
+    consumer.run("run")
+    assert consumer.rows("select * from live_us") == [("west", 1, 2)]
+
+
+def test_only_what_was_modified_is_built_with_what_depends_on_it(consumer) -> None:
+    state = consumer.directory / "state"
+    consumer.run("parse")
+    shutil.copytree(consumer.target, state, ignore=shutil.ignore_patterns("run", "compiled"))
+    consumer.write("models/sums_us.sql", _model("sums", "us", SUMS | {"measures": {"n": "count(*)", "most": "max(amount)"}}))
+    ran = consumer.run("build", "--select", "state:modified+", "--state", str(state))
+    assert set(ran) == {"sums_us", "live_us"}
+    assert consumer.rows("select * from live_us") == [("west", 1, 2)]
+
+
+def test_a_contract_holds(consumer) -> None:
+    wrong = json.dumps(PROPERTIES).replace(
+        '{"name": "amount", "data_type": "bigint"}', '{"name": "amount", "data_type": "string"}'
+    )
+    consumer.write("models/properties.yml", wrong)
+    _arrive(consumer, "'us', 3, 1, false, 'west', 3")
+    assert "contract" in consumer.fails("run", "--select", "orders_us")
+    consumer.write("models/properties.yml", json.dumps(PROPERTIES))
+    consumer.run("run")
+    assert consumer.rows("select * from live_us") == [("west", 2, 3)]
+
+
+def test_a_sample_is_refused_where_it_would_be_taken_for_the_whole(consumer) -> None:
+    """The stage is a view: its own ref is whole. A ledger straight over a source that has an event_time would lose rows."""
+    sampled = model("ledger(source('raw', 'arrived'))", LEDGER | {"key": ["region", "id"]})
+    consumer.write("models/sampled.sql", sampled)
+    said = " ".join(consumer.fails("run", "--select", "sampled", "--sample", "1 day").split())
+    assert "model 'sampled': --sample would take a part of consumer.arrived for the whole" in said
+    consumer.run("run", "--select", "sampled")
+    before = consumer.rows("select * from sampled order by all")
+    _arrive(consumer, "'eu', 7, 1, false, 'north', 7", "'us', 7, 1, true, 'west', 7")
+    assert consumer.run("run", "--select", "sampled", "--empty")
+    assert consumer.rows("select * from sampled order by all") == before
+    consumer.run("run", "--select", "sampled")
+    assert consumer.rows("select count(*) from sampled where id = 7") == [(2,)]
+    (consumer.directory / "models/sampled.sql").unlink()
+
+
+def test_freshness_and_documents(consumer) -> None:
+    consumer.run("source", "freshness")
+    consumer.run("docs", "generate")
+    catalog = json.loads((consumer.target / "catalog.json").read_text())
+    assert {"id", "ledger_sign", "ledger_batch"} <= set(catalog["nodes"]["model.consumer.orders_eu"]["columns"])
