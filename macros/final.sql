@@ -12,18 +12,20 @@
     {% endif %}
     {% set kind = collapsing._kind_of(node, 'final') %}
     {% do collapsing._refuse_forgotten_batch(name, relation, as_of) if as_of %}
-    {% set rows = collapsing._counted_rows(relation, as_of) %}
     {% if kind == 'projection' %}
         {% do collapsing._refuse_partitions(name, 'a projection') if not across_partitions %}
         {{ return(collapsing._final_of_projection(
-            relation, collapsing._projection_settings(node.name, node.config.meta.collapsing), collapsing._types_of(relation), rows
+            relation, collapsing._projection_settings(node.name, node.config.meta.collapsing), collapsing._types_of(relation),
+            collapsing._counted_rows(relation, as_of)
         )) }}
     {% endif %}
     {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
     {% do collapsing._refuse_partitions(name, "a ledger without the setting 'partition_by'")
         if not across_partitions and not settings.partition_by %}
     {% set held = collapsing._batches_of(collapsing._named(relation)) if collapsing._keeps_every_row(settings) else none %}
-    {{ return(collapsing._final_of_ledger(rows, settings, held.base if held else 0, across_partitions)) }}
+    {% set base = held.base if held else 0 %}
+    {% set rows = collapsing._counted_rows(relation, as_of, bounded=collapsing._reads_twice(settings, base)) %}
+    {{ return(collapsing._final_of_ledger(rows, settings, base, across_partitions)) }}
 {% endmacro %}
 
 
@@ -59,7 +61,7 @@
 {% macro _final_of_ledger(rows, settings, base=0, across_partitions=true) %}
     {% if not collapsing._keeps_every_row(settings) %}
         {{ return(collapsing._uncancelled_rows(rows, settings)) }}
-    {% elif base and not settings.partition_by %}
+    {% elif collapsing._reads_twice(settings, base) %}
         {{ return(collapsing._final_upon_base(rows, settings)) }}
     {% endif %}
     {{ return(
@@ -67,6 +69,12 @@
         ~ collapsing._shown_rows(rows, settings, across_partitions)
         ~ ('\n    where ledger_sign = 1' if settings.engine == 'replacing') ~ '\n)'
     ) }}
+{% endmacro %}
+
+
+{# Gives whether _final_of_ledger reads the rows more than once. #}
+{% macro _reads_twice(settings, base) %}
+    {{ return(not collapsing._keeps_every_row(settings) or (base != 0 and not settings.partition_by)) }}
 {% endmacro %}
 
 

@@ -117,15 +117,19 @@
 
 {#
     Gives what can stand behind `from` for the rows of a ledger or projection that count, those up to the batch `as_of` or all:
-    its base and the batches after it. While an optimize drops batches on parquet, the base stands beside what it covers, and
-    that must be passed over. The base is asked of the rows themselves, so that a view over this stays true.
+    its base and the batches after it. On parquet the base may stand beside what it covers, and that must be passed over. The base
+    is asked of the rows themselves, so that a view over this stays true.
+
+    bounded  whether the query reads these rows more than once: on parquet each scan of a table lists its partitions by itself, and
+             must not see a batch that another one has missed. Spark plans subqueries first, so that what they have seen all see
 #}
-{% macro _counted_rows(relation, as_of=none) %}
+{% macro _counted_rows(relation, as_of=none, bounded=false) %}
     {% set is_subquery = relation | string != collapsing._named(relation) | string %}
     {% set base = collapsing._base_of(relation) %}
     {% set conditions = ['true'] if is_subquery else [] %}
     {% if not is_subquery and not collapsing._commits_atomically(relation) %}
-        {% do conditions.append('(ledger_batch = ' ~ base ~ ' or ledger_batch > -' ~ base ~ ')') %}
+        {% do conditions.append(collapsing._is_counted(relation, base)) %}
+        {% do conditions.append('ledger_batch <= ' ~ collapsing._last_of(relation)) if bounded and as_of is none %}
     {% endif %}
     {% if as_of is not none %}
         {% set gone = collapsing._text_literal(
@@ -134,6 +138,29 @@
         {% do conditions.append('ledger_batch <= if(-' ~ base ~ ' > ' ~ as_of ~ ', raise_error(' ~ gone ~ '), ' ~ as_of ~ ')') %}
     {% endif %}
     {{ return('(select * from ' ~ relation ~ ' where ' ~ conditions | join(' and ') ~ ')' if conditions else relation | string) }}
+{% endmacro %}
+
+
+{#
+    Gives SQL that is true for rows of a table of plain parquet that count, `base` being the number of its base. A ledger that is
+    optimized while a query is being planned may have lost batches that the older base does not stand for: the query stops then.
+    A projection still has them until its parts are merged again.
+#}
+{% macro _is_counted(relation, base) %}
+    {% set is_counted = 'ledger_batch = ' ~ base ~ ' or ledger_batch > -' ~ base %}
+    {% if collapsing._kind_if_any(collapsing._model_of(relation)) == 'projection' %}
+        {{ return('(' ~ is_counted ~ ')') }}
+    {% endif %}
+    {% set moved = collapsing._text_literal(
+        'collapsing: ' ~ relation.identifier ~ ' was optimized while this query was being planned: run it again'
+    ) %}
+    {{ return('if(ledger_batch < ' ~ base ~ ', raise_error(' ~ moved ~ '), ' ~ is_counted ~ ')') }}
+{% endmacro %}
+
+
+{# Gives SQL for the number of the newest batch after the base that has rows; 0 where there is none. #}
+{% macro _last_of(relation) %}
+    {{ return('(select coalesce(max(ledger_batch), 0) from ' ~ collapsing._named(relation) ~ ' where ledger_batch > 0)') }}
 {% endmacro %}
 
 

@@ -1,7 +1,8 @@
 {#
     A base is written in one commit that adds it, under the number -<upto>, beside the batches that it stands for; _counted_rows
-    passes those over from then on. On Delta and Iceberg the same commit removes them. On parquet they are dropped
-    afterwards, one by one, which may be cut off and gone on with at any time.
+    passes those over from then on. On Delta and Iceberg the same commit removes them. On parquet they are dropped one by one, which
+    may be cut off and gone on with at any time: those of a ledger at once, for sums over its rows would count them twice; those of a
+    projection when its next base is written, when no query can be at work any more that has not seen this one.
 #}
 
 
@@ -10,7 +11,7 @@
     gives the table's columns in their order.
 #}
 {% macro _write_base(node, relation, held, upto, sql) %}
-    {% set before = collapsing._size_of(relation) %}
+    {% set before = collapsing._size_of(relation, held) %}
     {% do collapsing._say(node.name, 'folding the batches up to ' ~ upto ~ ' into a base') %}
     {% if collapsing._commits_atomically(relation) %}
         {% set is_empty = not collapsing._rows_of('select 1 from (' ~ sql ~ ') limit 1') %}
@@ -25,22 +26,28 @@
         {% if -upto not in collapsing._partitions_of(relation) %}
             {% do collapsing._write_partitions(relation, collapsing._row_of_nothing(relation, -upto)) %}
         {% endif %}
-        {% do collapsing._drop_covered(relation, collapsing._batches_of(relation)) %}
+        {% if collapsing._kind_if_any(node) == 'ledger' %}
+            {% do collapsing._drop_covered(relation, collapsing._batches_of(relation)) %}
+        {% endif %}
     {% endif %}
-    {% set after = collapsing._size_of(relation) %}
+    {% set after = collapsing._size_of(relation, collapsing._batches_of(relation)) %}
     {% do collapsing._say(node.name, 'rows: ' ~ before.rows ~ ', now ' ~ after.rows) %}
     {% do collapsing._say(node.name, 'bytes: ' ~ before.bytes ~ ', now ' ~ after.bytes) if before.bytes is not none %}
 {% endmacro %}
 
 
-{# Gives {rows, bytes} of a table; bytes are those of its data files, none where the format does not tell them. #}
-{% macro _size_of(relation) %}
+{#
+    Gives {rows, bytes} of the batches that a table holds, without those that its base stands for; bytes are those of data files,
+    none where the format does not tell them.
+#}
+{% macro _size_of(relation, held) %}
+    {% set rows = relation ~ ' where ' ~ collapsing._is_held(held) %}
     {% if collapsing._model_of(relation).config.file_format == 'iceberg' %}
-        {{ return({'rows': collapsing._rows_of('select count(*) from ' ~ relation)[0][0], 'bytes': none}) }}
+        {{ return({'rows': collapsing._rows_of('select count(*) from ' ~ rows)[0][0], 'bytes': none}) }}
     {% endif %}
     {% set row = collapsing._rows_of(
         'select coalesce(sum(file_rows), 0), coalesce(sum(bytes), 0) from (select count(*) as file_rows, '
-        ~ 'max(_metadata.file_size) as bytes from ' ~ relation ~ ' group by _metadata.file_path)'
+        ~ 'max(_metadata.file_size) as bytes from ' ~ rows ~ ' group by _metadata.file_path)'
     )[0] %}
     {{ return({'rows': row[0], 'bytes': row[1]}) }}
 {% endmacro %}

@@ -53,6 +53,7 @@ having
         {% set node = collapsing._model_of(projection) %}
         {% set upto = collapsing._read_by_all(node, projection, held.later[-9]) %}
         {% if upto > held.base %}
+            {% do collapsing._drop_covered(projection, held) %}
             {% do collapsing._write_base(node, projection, held, upto, collapsing._base_parts(projection, held, upto)) %}
         {% endif %}
     {% endif %}
