@@ -43,10 +43,13 @@ PROPERTIES = {
     "models": [
         {
             "name": "orders_us",
-            "config": {"contract": {"enforced": True}},
+            "config": {"contract": {"enforced": True}, "on_schema_change": "fail"},
             "columns": [{"name": name, "data_type": kind} for name, kind in COLUMNS.items()],
         },
-        {"name": "orders_eu", "data_tests": ["collapsing.collapsed", {"collapsing.complete": {"stage": "ref('stg_eu')"}}]},
+        {
+            "name": "orders_eu",
+            "data_tests": ["collapsing.collapsed", {"collapsing.complete": {"arguments": {"stage": "ref('stg_eu')"}}}],
+        },
         {"name": "sums_eu", "data_tests": ["collapsing.equals_recompute"]},
     ],
 }
