@@ -35,11 +35,7 @@ added as (
         {%- for name, sql in settings.group_by.items() %}
         {{ sql }} as {{ adapter.quote(name) }},
         {%- endfor %}
-        {%- for measure in measures %}
-        {%- for part in measure.parts %}
-        {{ part.added }} as {{ adapter.quote(part.name) }},
-        {%- endfor %}
-        {%- endfor %}
+        {{- collapsing._added_parts(measures) }}
         ledger_sign
     from {{ finer }}
     where {{ read }}

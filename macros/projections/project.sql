@@ -72,14 +72,20 @@ added as (
         {%- for group in settings.group_by %}
         {{ adapter.quote(group) }},
         {%- endfor %}
-        {%- for measure in measures %}
-        {%- for part in measure.parts %}
-        {{ part.added }} as {{ adapter.quote(part.name) }},
-        {%- endfor %}
-        {%- endfor %}
+        {{- collapsing._added_parts(measures) }}
         ledger_sign
     from changes
 )
+{%- endmacro %}
+
+
+{# Gives the items of a select that give what a row adds to the parts of each measure, a comma after each. #}
+{% macro _added_parts(measures) %}
+    {%- for measure in measures %}
+    {%- for part in measure.parts %}
+        {{ part.added }} as {{ adapter.quote(part.name) }},
+    {%- endfor %}
+    {%- endfor %}
 {%- endmacro %}
 
 
