@@ -254,7 +254,7 @@ def spoil(project: DbtProject) -> None:
     add_part(project, "wrong_price", "'b'", ledger_sum_price="0.01")
     for name, weight in {"near": "0.5D", "strict": "0.5D", "far": "2D"}.items():
         add_part(project, name, "null", ledger_sum_weight=weight)
-    add_part(project, "not_a_number", "'b'", ledger_sum_weight="double('NaN')")
+    add_part(project, "not_a_number", "'b'", ledger_nan_weight="1")
 
 
 def keys(rows: list[tuple]) -> list[tuple]:
