@@ -9,7 +9,10 @@
         {%- do collapsing._refuse_sample(stage) -%}
         {%- set settings = collapsing._ledger_settings(model.name, model.config.meta.get('collapsing')) -%}
         {%- set columns = collapsing._stage_columns(stage, settings, model.name) -%}
-        {%- do collapsing._take_hold(model.name, this) if collapsing._may_write() -%}
+        {%- if collapsing._may_write() -%}
+            {%- do collapsing._refuse_shared_view() -%}
+            {%- do collapsing._take_hold(model.name, this) -%}
+        {%- endif -%}
         {%- do collapsing._guard_full_refresh(stage, this, settings) -%}
         {%- set held = collapsing._batches_of(this) if is_incremental() else none -%}
         {%- if held -%}

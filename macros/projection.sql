@@ -12,7 +12,10 @@
         {%- for measure in settings.measures if finer -%}
             {%- do collapsing._finer_measure(measure, finer) -%}
         {%- endfor -%}
-        {%- do collapsing._take_hold(model.name, this) if collapsing._may_write() -%}
+        {%- if collapsing._may_write() -%}
+            {%- do collapsing._refuse_shared_view() -%}
+            {%- do collapsing._take_hold(model.name, this) -%}
+        {%- endif -%}
         {%- set types = collapsing._types_of(ledger) if finer else collapsing._argument_types(ledger, settings) -%}
         {%- set position = collapsing._position_of(this, ledger, settings) -%}
         {%- set rows = ledger if position.after is not none else collapsing._counted_rows(ledger) -%}

@@ -10,6 +10,8 @@ from dbt_project import VIEW, DbtProject, model
 
 LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 SUMS = {"group_by": ["shop"], "measures": {"n": "count(*)", "amount": "sum(amount)"}}
+# Models of one alias, one after the other: dbt-spark writes both through one temporary view of the session.
+ALONE = ("--threads", "1")
 # The schema that a model names is the whole name, as many projects have it.
 SCHEMAS = "{% macro generate_schema_name(name, node) %}{{ name or target.schema }}{% endmacro %}\n"
 COLUMNS = {
@@ -79,7 +81,7 @@ def consumer(make_project) -> DbtProject:
     columns = "id bigint, version int, is_deleted boolean, shop string, amount bigint, loaded_at timestamp, block string"
     project.sql(f"create table consumer.arrived (region string, {columns}) using parquet")
     _arrive(project, "'eu', 1, 1, false, 'north', 10", "'us', 1, 1, false, 'west', 7")
-    project.run("build")
+    project.run("build", *ALONE)
     return project
 
 
@@ -92,7 +94,7 @@ def _arrive(project: DbtProject, *rows: str) -> None:
 
 def test_tables_of_one_name_in_two_schemas_keep_apart(consumer) -> None:
     _arrive(consumer, "'eu', 1, 2, false, 'south', 11", "'us', 1, 2, true, 'west', 7")
-    consumer.run("run")
+    consumer.run("run", *ALONE)
     assert consumer.rows("select * from live_eu") == [("south", 1, 11)]
     assert consumer.rows("select * from live_us") == []
     for region in ("eu", "us"):
@@ -101,12 +103,19 @@ def test_tables_of_one_name_in_two_schemas_keep_apart(consumer) -> None:
     assert [row[1] for row in consumer.rows("show tables in consumer") if row[1].startswith(("orders", "sums"))] == []
 
 
+def test_tables_of_one_name_are_not_built_at_the_same_time(consumer) -> None:
+    said = " ".join(consumer.fails("run").split())
+    assert "the model 'orders_us' has the alias 'orders' too, in another schema" in said
+    assert "run them with --threads 1" in said
+    consumer.run("run", *ALONE)
+
+
 def test_a_tag_selects_one_region(consumer) -> None:
     _arrive(consumer, "'eu', 2, 1, false, 'north', 1", "'us', 2, 1, false, 'west', 2")
     ran = consumer.run("build", "--select", "tag:eu")
     assert {"orders_eu", "sums_eu"} <= set(ran) and not {"orders_us", "sums_us"} & set(ran)
     assert consumer.rows("select max(ledger_batch) from consumer_us.orders") == [(2,)]
-    consumer.run("run")
+    consumer.run("run", *ALONE)
     assert consumer.rows("select * from live_us") == [("west", 1, 2)]
 
 
@@ -128,7 +137,7 @@ def test_a_contract_holds(consumer) -> None:
     _arrive(consumer, "'us', 3, 1, false, 'west', 3")
     assert "contract" in consumer.fails("run", "--select", "orders_us")
     consumer.write("models/properties.yml", json.dumps(PROPERTIES))
-    consumer.run("run")
+    consumer.run("run", *ALONE)
     assert consumer.rows("select * from live_us") == [("west", 2, 3)]
 
 
