@@ -70,10 +70,10 @@ def processes(tmp_path: Path) -> Processes:
 @pytest.mark.only("connect")
 def test_a_second_run_stops_and_names_the_first(processes: Processes) -> None:
     spark = SparkSession.builder.remote(processes.remote).create()
-    first = processes.start("run")
+    first = processes.start("run", "--select", "+slow")
     processes.wait_for_hold(spark, first)
     second = processes.start("run", "--select", "slow")
-    beside = processes.start("run", "--select", "quick")
+    beside = processes.start("run", "--select", "+quick")
     said = second.communicate()[0]
     assert second.returncode == 1
     assert first.poll() is None, "the first run should still be at work"
