@@ -1,0 +1,97 @@
+"""What keeps tables small: tombstones that may be forgotten, optimize by itself, parts of projections that are merged."""
+
+from __future__ import annotations
+
+import pytest
+from dbt_project import VIEW, DbtProject, model
+
+LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
+LEDGERS = {
+    "kept": LEDGER,
+    "forgetting": LEDGER | {"tombstone_retention": 2},
+    "shrinking": LEDGER | {"optimize": "auto"},
+    "patient": LEDGER | {"optimize": 0.9},
+}
+
+
+@pytest.fixture(scope="module")
+def upkeep(make_project) -> DbtProject:
+    """Ledgers with one setting each and a projection, over a table of blocks; nothing is staged yet."""
+    files = {"models/stage.sql": VIEW + "select * from upkeep.arrived"}
+    for name, settings in LEDGERS.items():
+        files[f"models/{name}.sql"] = model("ledger(ref('stage'))", settings)
+        files[f"models/live_{name}.sql"] = VIEW + f"select * from {{{{ collapsing.final(ref('{name}')) }}}}"
+    sums = {"group_by": ["even"], "measures": {"n": "count(*)", "amount": "sum(amount)", "most": "max(amount)"}}
+    files["models/sums.sql"] = model("projection(ref('kept'))", sums | {"group_by": {"even": "id % 2 = 0"}})
+    files["models/live_sums.sql"] = VIEW + "select * from {{ collapsing.final(ref('sums')) }}"
+    project = make_project("upkeep", files)
+    project.sql("create schema if not exists upkeep")
+    project.sql("create table upkeep.arrived (id int, version int, is_deleted boolean, amount int, block string) using parquet")
+    return project
+
+
+def _fold(project: DbtProject, block: str, rows: str, *selected: str) -> None:
+    project.sql(f"insert into upkeep.arrived select *, '{block}' from values {rows}")
+    project.run("run", *selected)
+
+
+def _optimize(project: DbtProject, name: str) -> None:
+    project.run("run-operation", "collapsing.optimize", "--args", f"{{model: {name}}}")
+
+
+def _live(project: DbtProject, name: str) -> list[tuple]:
+    return project.rows(f"select id, version from live_{name} order by id")
+
+
+def test_a_ledger_optimizes_itself_when_enough_of_it_is_dead(upkeep) -> None:
+    _fold(upkeep, "a", "(1, 5, false, 10), (2, 1, false, 20), (3, 7, false, 30)")
+    _fold(upkeep, "b", "(1, 6, true, 0), (3, 8, true, 0)")
+    _fold(upkeep, "c", "(2, 9, false, 25)")
+    for name in LEDGERS:
+        assert _live(upkeep, name) == [(2, 9)], name
+    rows = {name: upkeep.rows(f"select min(ledger_batch), count(*) from {name}")[0] for name in LEDGERS}
+    # after b four of seven rows are dead: two pairs of a state row and its cancel row
+    assert rows["patient"] == rows["kept"] == (1, 9)
+    assert rows["shrinking"] == (-2, 5)
+
+
+def test_a_forgotten_tombstone_lets_a_late_event_bring_its_key_back(upkeep) -> None:
+    for name in ("kept", "forgetting"):
+        _optimize(upkeep, name)
+    tombstones = "select id, version from {} where ledger_sign = 0 order by id"
+    assert upkeep.rows(tombstones.format("kept")) == [(1, 6), (3, 8)]
+    assert upkeep.rows(tombstones.format("forgetting")) == [(3, 8)], "the greatest version is 9: 7 and later are kept"
+    _fold(upkeep, "late", "(1, 4, false, 11), (3, 6, false, 31)")
+    assert _live(upkeep, "kept") == _live(upkeep, "patient") == [(2, 9)]
+    assert _live(upkeep, "forgetting") == [(1, 4), (2, 9)]
+
+
+def _check_sums(project: DbtProject) -> None:
+    recomputed = "select id % 2 = 0, count(*), sum(amount), max(amount) from live_kept group by 1 order by 1"
+    assert project.rows("select * from live_sums order by even") == project.rows(recomputed)
+
+
+def test_the_parts_of_a_projection_are_merged_when_asked(upkeep) -> None:
+    parts = "select distinct ledger_batch from sums order by 1"
+    _fold(upkeep, "d", "(4, 1, false, 40), (2, 10, false, 26)", "--select", "+sums")
+    last = upkeep.rows("select max(ledger_batch) from kept")[0][0]
+    _optimize(upkeep, "sums")
+    _check_sums(upkeep)
+    assert (-last,) in upkeep.rows(parts)
+    _fold(upkeep, "e", "(4, 2, true, 0), (5, 1, false, 50)", "--select", "+sums")
+    _check_sums(upkeep)
+    _optimize(upkeep, "sums")
+    assert upkeep.rows(f"select count(*) from sums where ledger_batch between 1 and {last}") == [(0,)]
+    _check_sums(upkeep)
+
+
+@pytest.mark.full
+def test_the_parts_of_a_projection_are_merged_by_themselves_when_there_are_many(upkeep) -> None:
+    most = 0
+    for number in range(30):
+        rows = f"({number % 5}, {100 + number}, {'true' if number % 7 == 3 else 'false'}, {number})"
+        _fold(upkeep, f"many {number:02}", rows, "--select", "+sums")
+        _check_sums(upkeep)
+        base = upkeep.rows("select coalesce(min(ledger_batch), 0) from sums where ledger_batch < 0")[0][0]
+        most = max(most, upkeep.rows(f"select count(distinct ledger_batch) from sums where ledger_batch > {-base}")[0][0])
+    assert most == 16
