@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
+from dbt.cli.main import dbtRunner
 from dbt_project import VIEW, DbtProject, model
 
 LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
@@ -35,8 +39,12 @@ def _fold(project: DbtProject, block: str, rows: str, *selected: str) -> None:
     project.run("run", *selected)
 
 
-def _optimize(project: DbtProject, name: str) -> None:
-    project.run("run-operation", "collapsing.optimize", "--args", f"{{model: {name}}}")
+def _optimize(project: DbtProject, name: str) -> list[str]:
+    """Optimize a model; gives the lines that it says."""
+    said: list[str] = []
+    runner = dbtRunner(callbacks=[lambda event: said.append(event.info.msg) if event.info.name == "JinjaLogInfo" else None])
+    assert project.invoke("run-operation", "collapsing.optimize", "--args", json.dumps({"model": name}), runner=runner).success
+    return said
 
 
 def _live(project: DbtProject, name: str) -> list[tuple]:
@@ -64,6 +72,27 @@ def test_a_forgotten_tombstone_lets_a_late_event_bring_its_key_back(upkeep) -> N
     _fold(upkeep, "late", "(1, 4, false, 11), (3, 6, false, 31)")
     assert _live(upkeep, "kept") == _live(upkeep, "patient") == [(2, 9)]
     assert _live(upkeep, "forgetting") == [(1, 4), (2, 9)]
+
+
+def test_the_files_of_a_base_hold_ranges_of_keys_and_optimize_says_what_it_did(upkeep, spark) -> None:
+    for version, odd in ((20, 0), (21, 1), (22, 0)):  # keys of two batches lie between each other, a third takes rows back
+        staged = f"select id * 2 + {odd}, {version}, false, 1, 'version {version}' from range(1000, 1200)"
+        upkeep.sql(f"insert into upkeep.arrived {staged}")
+        upkeep.run("run", "--select", "+sums")
+    before = upkeep.rows("select count(*) from kept")[0][0]
+    spark.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")  # a small base would be one file
+    try:
+        said = _optimize(upkeep, "kept")
+    finally:
+        spark.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
+    ranges = upkeep.rows("select min(id), max(id) from kept group by _metadata.file_path order by 1")
+    assert len(ranges) > 1
+    assert all(last < first for (_, last), (first, _) in zip(ranges, ranges[1:], strict=False))
+    after = upkeep.rows("select count(*) from kept")[0][0]
+    assert before > after > 400
+    assert [line for line in said if "into a base" in line]
+    assert [line for line in said if f"rows: {before}, now {after}" in line]
+    assert [line for line in said if re.search(r"bytes: \d+, now \d+", line)]
 
 
 def _check_sums(project: DbtProject) -> None:
