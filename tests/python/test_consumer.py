@@ -1,4 +1,4 @@
-"""What users of dbt do with a project, done to one that has ledgers: schemas, aliases, tags, contracts, state, clone, sample."""
+"""What users of dbt do with a project, done to one that has ledgers: schemas, aliases, tags, contracts, state, sample."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The servers of scripts/cluster: a stranger's project gives the same answer on each. `--target NAME` asks for one."""
+"""The servers of scripts/cluster: a stranger's project gives the same answer on each. `--target=NAME` asks for one."""
 
 from __future__ import annotations
 
