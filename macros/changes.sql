@@ -6,7 +6,9 @@
     {% elif not execute %}
         {{ return(ledger) }}
     {% endif %}
-    {% do collapsing._kind_of(collapsing._model_of(ledger), 'changes') %}
+    {% set node = collapsing._model_of(ledger) %}
+    {% do collapsing._kind_of(node, 'changes') %}
+    {% do collapsing._refuse_all_shards(node) %}
     {% if after == 0 %}
         {{ return(collapsing._counted_rows(ledger)) }}
     {% endif %}

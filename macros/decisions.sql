@@ -13,6 +13,9 @@
             node.name, "the stage's column 'decision' has the name of what decisions adds: give it another name in a view"
         ) }}
     {% endif %}
+    {% do collapsing._refuse_all_shards(node) %}
     {% set held = collapsing._batches_of(ledger) %}
-    {{ return(collapsing._decided_rows(stage, ledger, settings, columns, held, collapsing._notes_of(ledger, held))) }}
+    {{ return(collapsing._decided_rows(
+        collapsing._in_shard(stage, settings), ledger, settings, columns, held, collapsing._notes_of(ledger, held)
+    )) }}
 {% endmacro %}

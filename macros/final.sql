@@ -11,20 +11,51 @@
         {{ collapsing._refuse(name, "final's across_partitions must be true or false; given: " ~ across_partitions) }}
     {% endif %}
     {% set kind = collapsing._kind_of(node, 'final') %}
+    {% do collapsing._refuse_part_of_final(node, as_of) %}
     {% do collapsing._refuse_forgotten_batch(name, relation, as_of) if as_of %}
+    {% set tables, parts = collapsing._tables_of(relation, node), [] %}
     {% if kind == 'projection' %}
         {% do collapsing._refuse_partitions(name, 'a projection') if not across_partitions %}
+        {% for table in tables %}
+            {% do parts.append(collapsing._counted_rows(table, as_of)) %}
+        {% endfor %}
         {{ return(collapsing._final_of_projection(
-            relation, collapsing._projection_settings(node.name, node.config.meta.collapsing), collapsing._types_of(relation),
-            collapsing._counted_rows(relation, as_of)
+            relation, collapsing._projection_settings(node.name, node.config.meta.collapsing), collapsing._types_of(tables[0]),
+            collapsing._all_of(parts, tables[0])
         )) }}
     {% endif %}
     {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
     {% do collapsing._refuse_partitions(name, "a ledger without the setting 'partition_by'")
         if not across_partitions and not settings.partition_by %}
-    {% set held = collapsing._batches_of(collapsing._named(relation)) if collapsing._keeps_every_row(settings) else none %}
+    {% for table in tables %}
+        {% do parts.append(collapsing._final_of_table(table, settings, as_of, across_partitions)) %}
+    {% endfor %}
+    {{ return(collapsing._all_of(parts, tables[0], ['ledger_sign', 'ledger_block', 'ledger_place', 'ledger_batch'])) }}
+{% endmacro %}
+
+
+{#
+    Gives a subquery of the rows of several, or the only one. `table` names their columns, but for `except`: the tables of two shards
+    may have them in another order.
+#}
+{% macro _all_of(subqueries, table, except=[]) %}
+    {% if subqueries | length == 1 %}
+        {{ return(subqueries[0]) }}
+    {% endif %}
+    {% set columns = adapter.get_columns_in_relation(table) | map(attribute='name') | reject('in', except) | list %}
+    {% set selects = [] %}
+    {% for subquery in subqueries %}
+        {% do selects.append('select ' ~ (collapsing._row_list(columns) or '*') ~ ' from ' ~ subquery) %}
+    {% endfor %}
+    {{ return('(\n    ' ~ selects | join('\n    union all\n    ') ~ '\n)') }}
+{% endmacro %}
+
+
+{# Gives a subquery of the live rows of a ledger's table, as they are or were after the batch `as_of`. #}
+{% macro _final_of_table(table, settings, as_of, across_partitions) %}
+    {% set held = collapsing._batches_of(collapsing._named(table)) if collapsing._keeps_every_row(settings) else none %}
     {% set base = held.base if held else 0 %}
-    {% set rows = collapsing._counted_rows(relation, as_of, bounded=collapsing._reads_twice(settings, base)) %}
+    {% set rows = collapsing._counted_rows(table, as_of, bounded=collapsing._reads_twice(settings, base)) %}
     {{ return(collapsing._final_of_ledger(rows, settings, base, across_partitions)) }}
 {% endmacro %}
 

@@ -6,13 +6,10 @@
         post_hook='{{ collapsing._close_batch(this) }}'
     ) -}}
     {%- if execute -%}
-        {%- do collapsing._refuse_sample(stage) -%}
         {%- set settings = collapsing._ledger_settings(model.name, model.config.meta.get('collapsing')) -%}
         {%- set columns = collapsing._stage_columns(stage, settings, model.name) -%}
-        {%- if collapsing._may_write() -%}
-            {%- do collapsing._refuse_shared_view() -%}
-            {%- do collapsing._take_hold(model.name, this) -%}
-        {%- endif -%}
+        {%- do collapsing._begin_writing(stage) -%}
+        {%- set stage = collapsing._in_shard(stage, settings) -%}
         {%- do collapsing._guard_full_refresh(stage, this, settings) -%}
         {%- set held = collapsing._batches_of(this) if is_incremental() else none -%}
         {%- if held -%}

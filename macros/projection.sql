@@ -6,16 +6,12 @@
         post_hook='{{ collapsing._close_projection(this) }}'
     ) -}}
     {%- if execute -%}
-        {%- do collapsing._refuse_sample(ledger) -%}
         {%- set finer = collapsing._finer_of(ledger) -%}
         {%- set settings = collapsing._projection_settings(model.name, model.config.meta.get('collapsing')) -%}
         {%- for measure in settings.measures if finer -%}
             {%- do collapsing._finer_measure(measure, finer) -%}
         {%- endfor -%}
-        {%- if collapsing._may_write() -%}
-            {%- do collapsing._refuse_shared_view() -%}
-            {%- do collapsing._take_hold(model.name, this) -%}
-        {%- endif -%}
+        {%- do collapsing._begin_writing(ledger) -%}
         {%- set types = collapsing._types_of(ledger) if finer else collapsing._argument_types(ledger, settings) -%}
         {%- set position = collapsing._position_of(this, ledger, settings) -%}
         {%- set rows = ledger if position.after is not none else collapsing._counted_rows(ledger) -%}

@@ -8,7 +8,8 @@
         'input': settings.input,
         'deletes': settings.deletes,
         'key': settings.key,
-        'version': settings.version
+        'version': settings.version,
+        'shards': settings.shards
     }) }}
 {% endmacro %}
 

@@ -26,6 +26,7 @@
 
 {# Gives the table of a node, or stops where it has not been built. #}
 {% macro _built_relation(node) %}
+    {% do collapsing._refuse_all_shards(node) %}
     {% set relation = adapter.get_relation(node.database, node.schema, node.alias) %}
     {% if relation is none %}
         {{ collapsing._refuse(node.name, 'there is no table ' ~ node.schema ~ '.' ~ node.alias ~ ' yet: run the model first') }}

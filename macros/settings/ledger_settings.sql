@@ -5,7 +5,7 @@
 {% macro _ledger_settings(model_name, given) %}
     {% set known = [
         'engine', 'key', 'version', 'sign', 'is_deleted', 'input', 'deletes', 'block', 'order_by', 'partition_by', 'combine',
-        'on_bad_rows', 'count_decisions', 'tombstone_retention', 'optimize'
+        'on_bad_rows', 'count_decisions', 'tombstone_retention', 'optimize', 'shards'
     ] %}
     {% if given is not mapping or not given %}
         {{ collapsing._refuse(model_name, "a ledger needs settings in config(meta={'collapsing': {...}}): at least 'key'") }}
@@ -18,7 +18,7 @@
         'input': collapsing._one_of(model_name, given, 'input', ['events', 'signed']),
         'deletes': collapsing._one_of(model_name, given, 'deletes', ['versioned', 'unversioned']),
         'on_bad_rows': collapsing._one_of(model_name, given, 'on_bad_rows', ['fail', 'reject']),
-        'count_decisions': collapsing._one_of(model_name, given, 'count_decisions', [false, true]),
+        'count_decisions': collapsing._one_of(model_name, given, 'count_decisions', [true, false]),
         'key': collapsing._columns_of(model_name, given, 'key'),
         'version': collapsing._columns_of(model_name, given, 'version'),
         'order_by': collapsing._columns_of(model_name, given, 'order_by'),
@@ -28,7 +28,8 @@
         'block': collapsing._column_of(model_name, given, 'block'),
         'combine': given.get('combine') or {},
         'tombstone_retention': given.get('tombstone_retention'),
-        'optimize': given.get('optimize', 'manual')
+        'optimize': given.get('optimize', 'manual'),
+        'shards': given.get('shards')
     } %}
     {% do collapsing._check_engine(model_name, settings, given) %}
     {% if settings.sign and settings.is_deleted %}
@@ -49,6 +50,10 @@
         {{ collapsing._refuse_setting(
             model_name, 'optimize', 'manual, auto, or a share of dead rows above 0 and up to 1, such as 0.3', optimize
         ) }}
+    {% endif %}
+    {% set shards = settings.shards %}
+    {% if shards is not none and (shards is boolean or shards is not integer or not 2 <= shards <= 1000) %}
+        {{ collapsing._refuse_setting(model_name, 'shards', 'a whole number from 2 to 1000', shards) }}
     {% endif %}
     {{ return(settings) }}
 {% endmacro %}

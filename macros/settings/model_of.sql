@@ -1,7 +1,10 @@
-{# Gives the graph's node of the model that a relation stands for, or none: settings are looked up there and nowhere else. #}
+{#
+    Gives the graph's node of the model that a relation stands for, a table of one shard too, or none: settings are looked up there
+    and nowhere else.
+#}
 {% macro _model_of(relation) %}
     {% for node in graph.nodes.values() if node.resource_type == 'model' %}
-        {% if node.schema == relation.schema and node.alias == relation.identifier %}
+        {% if node.schema == relation.schema and relation.identifier in [node.alias] + collapsing._shard_names(node) %}
             {{ return(node) }}
         {% endif %}
     {% endfor %}

@@ -6,7 +6,7 @@
 
 {# Stops a run with --sample that would read a part of a relation and count it as read whole. #}
 {% macro _refuse_sample(relation) %}
-    {% if relation | string != collapsing._named(relation) | string and not flags.EMPTY and collapsing._may_write() %}
+    {% if relation | string != collapsing._named(relation) | string and not flags.EMPTY %}
         {{ collapsing._refuse(
             model.name, '--sample would take a part of ' ~ collapsing._named(relation) ~ ' for the whole: what is left out would never'
             ~ " be read. Select this model's tables without --sample, or sample in the SQL of the stage"
@@ -26,8 +26,7 @@
 {# Gives a relation with an alias for `from`: also one that renders as a subquery with an alias of its own. #}
 {% macro _aliased(relation, alias) %}
     {% set rendered = relation | string %}
-    {% set is_subquery = rendered != collapsing._named(relation) | string %}
-    {{ return(('(select * from ' ~ rendered ~ ')' if is_subquery else rendered) ~ ' as ' ~ alias) }}
+    {{ return(('(select * from ' ~ rendered ~ ')' if rendered.startswith('(') else rendered) ~ ' as ' ~ alias) }}
 {% endmacro %}
 
 

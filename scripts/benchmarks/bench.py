@@ -27,6 +27,7 @@ PROJECT = Path(__file__).parent / "project"
 SCHEMA = "demo"  # of the profile's target parquet, in a warehouse of its own
 LOADS = 4
 ROWS_OF_A_BATCH, GROUPS = 5000, 1000
+SHARDS = (1, 2, 4)
 
 
 class Bench:
@@ -42,12 +43,14 @@ class Bench:
         self.spark.sql(f"create schema if not exists {SCHEMA}")
         self.spark.sql(f"use {SCHEMA}")
 
-    def dbt(self, *command: str) -> Any:
-        """Run a dbt command; gives its result. RuntimeError with what dbt said where it fails."""
+    def dbt(self, *command: str, shard: int | None = None) -> Any:
+        """Run a dbt command, about one shard if need be; gives its result. RuntimeError with what dbt said where it fails."""
+        of_shard = [] if shard is None else ["--vars", json.dumps({"collapsing_shard": shard})]
         target = [] if command[0] == "deps" else ["--target-path", str(self.local / "target")]
         quiet = ["--quiet", "--log-level", "none", "--log-level-file", "none", "--no-write-json"]
-        given = [*quiet, *command, "--project-dir", str(PROJECT), *target]
-        result = self._runner.invoke(given)
+        given = [*quiet, *command, "--project-dir", str(PROJECT), *target, *of_shard]
+        runner = self._runner if shard is None else dbtRunner()  # tables are named for the shard when the project is parsed
+        result = runner.invoke(given)
         if not result.success:
             said = [node.message or "" for node in getattr(result.result, "results", None) or []]
             raise RuntimeError(f"dbt {' '.join(command)}: {result.exception or ' '.join(said)}")
@@ -183,9 +186,46 @@ def many_batches(bench: Bench, batches: int) -> None:
     )
 
 
+def shards(bench: Bench, keys: int) -> None:
+    """Fold batches of 1 % of the keys into ledgers of 1, 2 and 4 shards; show what each run takes, and its plan."""
+    bench.sql("create table sharded (id bigint, version int, amount bigint, payload string, load string) using parquet")
+    bench.dbt("run", "--select", "stg_sharded")
+    runs = [(count, shard if count > 1 else None) for count in SHARDS for shard in range(count)]
+    drawn = (
+        "select xxhash64(id) as id, {} as version, id as amount, md5(cast(id as string)) as payload, '{}' as load from range({}) "
+    )
+    bench.sql("insert into sharded " + drawn.format(1, "first", keys))
+    for count, shard in track(runs, "first batches", console=bench.console):
+        bench.dbt("run", "--select", f"in_{count}", shard=shard)
+    seconds: dict[tuple, list[float]] = {run: [] for run in runs}
+    for number in range(bench.rounds + 1):
+        bench.sql("insert into sharded " + drawn.format(number + 2, f"load {number}", keys) + f"where pmod(id, 100) = {number}")
+        for count, shard in runs:
+            begun = time.perf_counter()
+            bench.dbt("run", "--select", f"in_{count}", shard=shard)
+            if number:
+                seconds[count, shard].append(time.perf_counter() - begun)
+    table = Table(box=box.SIMPLE_HEAD, title="A batch of 1 % of the keys", title_justify="left", title_style="bold")
+    for column in ("shards", "keys of a shard", "least, s", "median, s", "median / 1 shard"):
+        table.add_column(column, justify="right")
+    whole = statistics.median(seconds[1, None])
+    for count, shard in runs:
+        name = f"in_{count}" + ("" if shard is None else f"__shard_{shard}")
+        held = bench.sql(f"select count(distinct id) from {name}")[0][0]
+        found = seconds[count, shard]
+        median = statistics.median(found)
+        table.add_row(str(count), f"{held:,}", f"{min(found):.2f}", f"{median:.2f}", f"{median / whole:.2f}")
+    bench.console.print(table)
+    bench.sql("insert into sharded " + drawn.format(99, "planned", keys) + "where pmod(id, 100) = 99")
+    for count in SHARDS:
+        compiled = bench.dbt("compile", "--select", f"in_{count}", shard=0 if count > 1 else None)
+        plan = bench.sql("explain " + compiled.results[0].node.compiled_code)[0][0]
+        bench.console.print(f"\nThe plan of one of {count}:\n{plan}", markup=False, highlight=False, soft_wrap=True)
+
+
 def main() -> None:
     """Measure what is asked for."""
-    measures = {"last-state": last_state, "old-blocks": old_blocks, "many-batches": many_batches}
+    measures = {"last-state": last_state, "old-blocks": old_blocks, "many-batches": many_batches, "shards": shards}
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__.splitlines()[0])
     parser.add_argument("measures", nargs="*", metavar="measure", help=", ".join(measures))
     parser.add_argument("--rounds", type=int, default=5)
@@ -204,7 +244,7 @@ def main() -> None:
     local.mkdir(parents=True)
     console = Console()
     bench = Bench(local, arguments.rounds, console)
-    sizes = {"last-state": arguments.rows, "old-blocks": arguments.blocks, "many-batches": arguments.batches}
+    sizes = dict(zip(measures, (arguments.rows, arguments.blocks, arguments.batches, arguments.rows), strict=True))
     for name, measure in measures.items():
         if not arguments.measures or name in arguments.measures:
             measure(bench, sizes[name])

@@ -29,3 +29,8 @@ def decisions(ledger: str, stage: str) -> str:
 def differences(actual: str, expected: str, columns: list[str]) -> str:
     """Stand for the query of rows that two queries do not share."""
     return f"select {', '.join(columns)} from {actual} except all select {', '.join(columns)} from {expected}"
+
+
+def shard_name(name: str) -> str:
+    """Stand for the name of a shard's table."""
+    return name

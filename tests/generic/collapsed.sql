@@ -4,6 +4,7 @@
     {%- if collapsing._kind_of(node, 'the test collapsed') != 'ledger' -%}
         {{ collapsing._refuse(node.name, 'the test collapsed is for a ledger; this is a projection') }}
     {%- endif -%}
+    {%- do collapsing._refuse_all_shards(node) -%}
     {%- set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) -%}
     {%- if settings.engine == 'replacing' -%}
         {{ collapsing._refuse(

@@ -104,10 +104,11 @@ KINDS = {
     ),
 }
 
+# Delta and Iceberg mark a batch without rows by a row of nothing, which has no key.
 OPTIMIZED = """{{% set ledger = ref('{kind}') %}}
 {{% if execute %}}
 {{% set settings = collapsing._ledger_settings('{kind}', collapsing._model_of(ledger).config.meta.collapsing) %}}
-select * from {{{{ collapsing._collapsed_rows(ledger, settings) }}}}
+select * from {{{{ collapsing._collapsed_rows(ledger, settings) }}}} where stream is not null
 {{% endif %}}
 """
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import logging
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from dbt_project import DbtProject, stranger_files
+from dbt_project import DbtProject, stranger_files, write_files
 from pyspark.sql import SparkSession
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
 # Targets of profiles.yml, each with the schema that the profile names: Spark inside of the process, and servers.
-EMBEDDED = {"parquet": "demo", "delta": "demo_delta", "iceberg": "demo_iceberg"}
+EMBEDDED = {"parquet": "demo", "delta": "demo_delta", "iceberg": "demo_iceberg", "s3": "demo_s3"}
 SERVERS = ("cluster", "connect")
 
 
@@ -25,7 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--target",
         choices=[*EMBEDDED, *SERVERS],
         default="parquet",
-        help="of profiles.yml: delta and iceberg run the suites that hold for every format, and may fetch jars; "
+        help="of profiles.yml: delta, iceberg and s3 run the suites that hold for every format, and may fetch jars; "
         "cluster and connect run their own cases, and need scripts/cluster start (%(default)s)",
     )
 
@@ -61,7 +62,26 @@ def full(request: pytest.FixtureRequest) -> bool:
 
 
 @pytest.fixture(scope="session")
-def local(tmp_path_factory: pytest.TempPathFactory, target: str) -> Path:
+def object_store() -> Iterator[dict[str, str]]:
+    """An S3 server in this process, with a bucket; gives the environment of its target in profiles.yml."""
+    import boto3
+    from moto.server import ThreadedMotoServer
+
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    endpoint = "http://{}:{}".format(*server.get_host_and_port())
+    names = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "COLLAPSING_S3_BUCKET")
+    environment = dict.fromkeys(names, "collapsing") | {"AWS_REGION": "us-east-1", "COLLAPSING_S3_ENDPOINT": endpoint}
+    client = boto3.client(
+        "s3", environment["AWS_REGION"], endpoint_url=endpoint, aws_access_key_id=names[0], aws_secret_access_key=names[1]
+    )
+    client.create_bucket(Bucket=environment["COLLAPSING_S3_BUCKET"])
+    yield environment
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def local(tmp_path_factory: pytest.TempPathFactory, target: str, request: pytest.FixtureRequest) -> Path:
     """The folder of warehouse, metastore and logs for this process; set before Spark starts, and removed with it."""
     folder = tmp_path_factory.mktemp("local")
     os.environ |= {
@@ -73,6 +93,8 @@ def local(tmp_path_factory: pytest.TempPathFactory, target: str) -> Path:
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     (folder / "landing" / "flight_events").mkdir(parents=True)
+    if target == "s3":
+        os.environ |= request.getfixturevalue("object_store")
     # what it says, the exception says again
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     return folder
@@ -98,9 +120,7 @@ def make_project(spark: SparkSession, local: Path, target: str, tmp_path_factory
     def make(name: str, files: dict[str, str]) -> DbtProject:
         directory = tmp_path_factory.mktemp(name)
         project = DbtProject(directory, directory, schema=name, target=directory / "target")
-        files = stranger_files(REPOSITORY, name, target) | files
-        for path, text in files.items():
-            project.write(path, text)
+        write_files(directory, stranger_files(REPOSITORY, name, target) | files)
         project.run("deps")
         return project
 

@@ -11,6 +11,8 @@ from dbt.cli.main import dbtRunner, dbtRunnerResult
 from pyspark.sql import SparkSession
 
 VIEW = "{{ config(materialized='view') }}\n"
+# Settings of a ledger of versioned events with deletes.
+LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 
 
 def model(body: str, settings: dict) -> str:
@@ -36,6 +38,13 @@ def stranger_files(repository: Path, name: str, target: str = "parquet") -> dict
         "dbt_project.yml": f"name: {name}\nversion: '1.0'\nprofile: {name}\nmodel-paths: [models]\ntarget-path: target\n"
         + file_format,
     }
+
+
+def write_files(folder: Path, files: dict[str, str]) -> None:
+    """Write files of a project, {path: text}, making their folders."""
+    for path, text in files.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text)
 
 
 class DbtFailed(AssertionError):
@@ -99,9 +108,12 @@ class DbtProject:
 
     def write(self, path: str, text: str) -> None:
         """Write a file of the project, making its folders."""
-        target = self.directory / path
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text)
+        write_files(self.directory, {path: text})
+
+
+def statement_of(event) -> str | None:
+    """Give the SQL that an event of dbt's is about to execute, on one line and without dbt's comment; None for other events."""
+    return " ".join(event.data.sql.split("*/", 1)[-1].split()) if event.info.name == "SQLQuery" else None
 
 
 def messages_of(result: dbtRunnerResult) -> str:

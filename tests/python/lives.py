@@ -13,7 +13,7 @@ LEDGERS = {
     "versioned": DELETES | {"version": "version"},
     "collapsed": DELETES | {"engine": "collapsing"},
     "replaced": DELETES | {"engine": "replacing", "version": "version"},
-    "first": EVENTS | {"engine": "deduplicating", "count_decisions": True},
+    "first": EVENTS | {"engine": "deduplicating", "count_decisions": False},
     "signed": EVENTS | {"engine": "collapsing", "input": "signed", "sign": "sign"},
     "versioned_signed": EVENTS | {"input": "signed", "sign": "sign", "version": "version"},
 }

@@ -11,13 +11,12 @@ import sys
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import asdict
-from decimal import Decimal
 from pathlib import Path
 
 from dbt.adapters.factory import get_adapter_by_type
 from dbt_project import DbtProject
 from lives import LEDGERS, SCHEMA, SUMMED, Life
-from streams import Stream, collect, one_shot
+from streams import Stream, check_streams, collect
 from streams import streams as drawn
 
 STREAMS, BLOCKS = 60, 4
@@ -71,32 +70,6 @@ class Target:
         self.project.run("run-operation", f"collapsing.{operation}", "--args", json.dumps({"model": model}))
 
 
-def check_streams(target: Target, streams: Sequence[Stream], blocks: int) -> None:
-    """Compare the ledger and the projection of the streams' first blocks with what plain Python makes of them."""
-    live = [
-        (place, event)
-        for place, stream in enumerate(streams)
-        for event in one_shot(event for block in stream[:blocks] for event in block).values()
-    ]
-    expected = Counter((place, e.id, e.version, e.place, e.amount, e.price) for place, e in live)
-    assert len(live) > len(streams) / 2, "the streams should leave rows to compare"
-    found = Counter(target.rows("select stream, id, version, place, amount, price from live_events"))
-    assert found == expected, f"missing {expected - found}, extra {found - expected}"
-
-    groups: dict[str | None, list] = {}
-    for _, event in live:
-        groups.setdefault(event.place, []).append(event)
-    expected = Counter()
-    for place, events in groups.items():
-        amounts = [event.amount for event in events if event.amount is not None]
-        prices = [event.price for event in events if event.price is not None]
-        mean = sum(amounts) / len(amounts) if amounts else None
-        price = sum(prices, Decimal(0)) if prices else None
-        expected[(place, len(events), sum(amounts) if amounts else None, mean, price)] += 1
-    found = Counter(target.rows("select place, n, total, mean, price from live_places"))
-    assert found == expected, f"missing {expected - found}, extra {found - expected}"
-
-
 def say(text: str) -> None:
     """Say how far the run has come: the last line before a traceback tells where it broke."""
     print(f"--- {text}", flush=True)
@@ -110,7 +83,7 @@ def main(directory: Path, schema: str, landing: Path) -> None:
         say(f"block {number + 1}")
         target.land_events(streams, number, f"b{number:04}")
         target.project.run("run", "--select", "events+")
-        check_streams(target, streams, number + 1)
+        check_streams(target.rows, streams, number + 1)
 
     say("undo, and undo of the undo")
     before = target.rows("select * from live_events")
@@ -118,14 +91,14 @@ def main(directory: Path, schema: str, landing: Path) -> None:
         target.operate("undo", "by_block")
         target.project.run("run", "--select", "events+")
         assert (Counter(target.rows("select * from live_events")) == Counter(before)) == is_back
-    check_streams(target, streams, BLOCKS)
+    check_streams(target.rows, streams, BLOCKS)
 
     say("a block of old events: nothing changes")
     before = target.sizes()
     target.land_events(streams, 1, "old")
     target.project.run("run", "--select", "events+")
     assert target.sizes() == before
-    check_streams(target, streams, BLOCKS)
+    check_streams(target.rows, streams, BLOCKS)
 
     say("a run without a new block")
     target.project.run("run", "--select", "events+")
@@ -144,7 +117,7 @@ def main(directory: Path, schema: str, landing: Path) -> None:
     for model in (*LEDGERS, *(f"sums_of_{name}" for name in SUMMED), "by_block", "places"):
         target.operate("optimize", model)
     life.check(target.rows)
-    check_streams(target, streams, BLOCKS)
+    check_streams(target.rows, streams, BLOCKS)
     for ledger in (*LEDGERS, "by_block"):
         assert target.rows(f"select max(ledger_batch) < 0, count_if(ledger_sign = -1) from {ledger}") == [(True, 0)], ledger
 
@@ -152,11 +125,11 @@ def main(directory: Path, schema: str, landing: Path) -> None:
     target.land_life(life)
     target.project.run("run")
     life.check(target.rows)
-    check_streams(target, streams, BLOCKS)
+    check_streams(target.rows, streams, BLOCKS)
 
     say("full refresh")
     target.project.run("run", "--full-refresh")
-    check_streams(target, streams, BLOCKS)
+    check_streams(target.rows, streams, BLOCKS)
     life.check(target.rows)
 
     say("a block after the full refresh")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TypeVar
@@ -124,3 +125,29 @@ def combined(blocks: Stream) -> dict[int, tuple[int | None, str | None]]:
                 place = seen[2] if place is None else place
             last[event.id] = (order, amount, place)
     return {key: (amount, place) for key, (order, amount, place) in last.items() if not order[1]}
+
+
+def check_streams(rows: Callable[[str], list[tuple]], drawn: Sequence[Stream], blocks: int) -> None:
+    """Compare what `rows` reads of live_events and live_places after the streams' first blocks with the one-shot answer."""
+    live = [
+        (place, event)
+        for place, stream in enumerate(drawn)
+        for event in one_shot(event for block in stream[:blocks] for event in block).values()
+    ]
+    expected = Counter((place, e.id, e.version, e.place, e.amount, e.price) for place, e in live)
+    assert len(live) > len(drawn) / 2, "the streams should leave rows to compare"
+    found = Counter(rows("select stream, id, version, place, amount, price from live_events"))
+    assert found == expected, f"missing {expected - found}, extra {found - expected}"
+
+    groups: dict[str | None, list] = {}
+    for _, event in live:
+        groups.setdefault(event.place, []).append(event)
+    expected = Counter()
+    for place, events in groups.items():
+        amounts = [event.amount for event in events if event.amount is not None]
+        prices = [event.price for event in events if event.price is not None]
+        mean = sum(amounts) / len(amounts) if amounts else None
+        price = sum(prices, Decimal(0)) if prices else None
+        expected[(place, len(events), sum(amounts) if amounts else None, mean, price)] += 1
+    found = Counter(rows("select place, n, total, mean, price from live_places"))
+    assert found == expected, f"missing {expected - found}, extra {found - expected}"

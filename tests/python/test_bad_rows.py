@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from dbt_project import VIEW, model
+from dbt_project import LEDGER, VIEW, model
 
-LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 BAD_ROWS = {
     "null_key": "(null, 1, false, 'a', 1, 1)",
     "null_version": "(11, null, false, 'a', 1, 1)",

@@ -165,7 +165,8 @@ def test_decisions_add_up_to_the_rows_staged_and_agree_with_the_ledger(folded, l
     applied = f"select {of_rows}, is_deleted from decided where ledger = '{ledger}' and decision in ('applied', 'orphan_delete')"
     if ledger == "deletes_on_arrival":
         applied += " and not is_deleted"  # such a delete leaves no row of its own
-    appended = f"select {of_rows}, ledger_sign = 0 from {ledger} where ledger_sign <> -1"
+    # Delta and Iceberg mark a batch without rows by a row of nothing, which has no key
+    appended = f"select {of_rows}, ledger_sign = 0 from {ledger} where ledger_sign <> -1 and stream is not null"
     assert project.rows(f"({applied}) except all ({appended})") == []
     assert project.rows(f"({appended}) except all ({applied})") == []
 

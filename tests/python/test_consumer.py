@@ -6,9 +6,8 @@ import json
 import shutil
 
 import pytest
-from dbt_project import VIEW, DbtProject, model
+from dbt_project import LEDGER, VIEW, DbtProject, model
 
-LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 SUMS = {"group_by": ["shop"], "measures": {"n": "count(*)", "amount": "sum(amount)"}}
 # Models of one alias, one after the other: dbt-spark writes both through one temporary view of the session.
 ALONE = ("--threads", "1")

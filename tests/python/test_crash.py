@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from dbt.cli.main import dbtRunner
+from dbt_project import statement_of
 from lives import LEDGERS, SUMMED, live_project, stage
 
 
@@ -69,12 +70,12 @@ class Failpoint:
 
     def __call__(self, event) -> None:
         """Take an event of dbt's; raises Died in the thread that is about to execute the statement."""
-        if event.info.name != "SQLQuery":
+        statement = statement_of(event)
+        if statement is None:
             return
         name = event.data.conn_name.split(".")[-1]
         if name not in self._models:
             return
-        statement = " ".join(event.data.sql.split("*/", 1)[-1].split())
         with self._lock:
             if statement.startswith(self._begins.format(name)):
                 self._seen[name] += 1

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from dbt.cli.main import dbtRunner
-from dbt_project import VIEW, DbtProject, model
+from dbt_project import VIEW, DbtProject, model, statement_of
 
 pytestmark = pytest.mark.only("parquet")  # damages files, and stops at statements of parquet
 
@@ -109,11 +109,9 @@ class Arrival:
         self.has_come = False
 
     def __call__(self, event) -> None:
-        if not self.has_come and event.info.name == "SQLQuery":
-            statement = " ".join(event.data.sql.split("*/", 1)[-1].split())
-            if statement.startswith(self._begins):
-                self.has_come = True
-                self._project.sql(f"insert into arriving.arrived values {self._rows}")
+        if not self.has_come and (statement_of(event) or "").startswith(self._begins):
+            self.has_come = True
+            self._project.sql(f"insert into arriving.arrived values {self._rows}")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Promise 3, with real kills: SIGKILL of the whole process group of a run at a random moment, then the next run."""
+"""Promise 3, with real kills: SIGKILL of the whole process group at a random moment of a run, an optimize or a full refresh."""
 
 from __future__ import annotations
 
@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pytest
 from conftest import REPOSITORY
-from dbt_project import stranger_files
+from dbt_project import stranger_files, write_files
 from lives import SCHEMA, Life, project_files
+from processes import start_dbt
 
-KILLS = 50
+# How many kills hit each thing that a process does.
+KILLS = {"run": 30, "optimize": 10, "full-refresh": 10}
 COLUMNS = [field.split()[0] for field in SCHEMA.split(", ")][:-1]
 
 
@@ -27,9 +29,7 @@ def _project(folder: Path) -> Path:
     row = f"from_json(value, '{SCHEMA.removesuffix(', block string')}')"
     arrived = f"select staged.*, block from (select {row} as staged, _metadata.file_name as block from text.`{landing}`)"
     files = project_files(arrived) | stranger_files(REPOSITORY, "killed")
-    for name, text in files.items():
-        (project / name).parent.mkdir(parents=True, exist_ok=True)
-        (project / name).write_text(text)
+    write_files(project, files)
     return project
 
 
@@ -62,11 +62,17 @@ class Run:
                 return line.removeprefix(word).strip()
         raise AssertionError(f"the run ended before it said '{word}', with exit code {self._process.wait()}")
 
-    def go_on(self) -> None:
-        """Let it run again."""
-        self._process.stdin.write("go\n")
+    def go_on(self, act: str) -> None:
+        """Let it do one of the keys of KILLS."""
+        self._process.stdin.write(f"{act}\n")
         self._process.stdin.flush()
         self.said("running")
+
+    def seconds(self) -> float:
+        """Wait until it has ended; gives the seconds that it says it took."""
+        seconds = float(self.said("done"))
+        self._process.wait()
+        return seconds
 
     def kill_after(self, seconds: float) -> bool:
         """Kill the whole group when some time has passed; gives whether the run was still going."""
@@ -87,27 +93,27 @@ def test_a_run_that_is_killed_at_any_moment_loses_nothing_and_doubles_nothing(tm
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     (tmp_path / "local").mkdir()
-    subprocess.run(
-        [sys.executable, "-m", "dbt.cli.main", "--quiet", "deps", "--project-dir", str(project), "--profiles-dir", str(project)],
-        env=environment,
-        check=True,
-    )
-    life, draw, kills, usual = Life(), random.Random(20261121), 0, None
+    assert start_dbt(project, environment, "deps").wait() == 0
+    life, draw = Life(), random.Random(20261121)
+    left, usual = [act for act, kills in KILLS.items() for _ in range(kills)], {}
+    draw.shuffle(left)
     _land(tmp_path / "landing", life)
     while True:
         run = Run(project, environment)
         seen = json.loads(run.said("state"))
         life.check(lambda query, seen=seen: [tuple(row) for row in seen[query]])
+        if not left:
+            run.kill_after(0)
+            break
         _land(tmp_path / "landing", life)
-        run.go_on()
-        if usual is None or kills == KILLS:
-            usual = float(run.said("done"))
-            if kills == KILLS:
-                break
+        act = left[-1]
+        run.go_on(act)
+        if act not in usual:
+            usual[act] = run.seconds()
             continue
-        delay = draw.uniform(0, usual)
+        delay = draw.uniform(0, usual[act])
         if run.kill_after(delay):
-            kills += 1
+            left.pop()
         else:
-            usual = max(delay, 1.0)
-        print(f"kill {kills} of {KILLS}, {delay:.1f} s after the start of a run of about {usual:.1f} s", flush=True)
+            usual[act] = max(delay, 1.0)
+        print(f"{len(left)} kills left; {act}: {delay:.1f} s after the start of about {usual[act]:.1f} s", flush=True)

@@ -7,13 +7,12 @@ from pathlib import Path
 
 import pytest
 from conftest import REPOSITORY
-from dbt_project import VIEW, model
+from dbt_project import LEDGER, VIEW, model
 
 pytestmark = pytest.mark.only("parquet")  # looks at partitions and files
 
 ORDERS = "id bigint, version int, is_deleted boolean, shop string, amount bigint, price decimal(38, 18), block string"
 
-LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 BY_SHOP = {
     "group_by": ["shop"],
     "measures": {

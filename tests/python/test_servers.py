@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 from conftest import REPOSITORY, SERVERS
-from dbt_project import VIEW, model, stranger_files
+from dbt_project import VIEW, model, stranger_files, write_files
 from lives import SCHEMA, project_files
+from processes import server_environment, start_dbt
 
 LEDGER = {"key": ["stream", "id"], "version": "version", "is_deleted": "is_deleted", "block": "block"}
 BY_PLACE = {
@@ -40,9 +41,7 @@ def _project(folder: Path, name: str) -> Path:
         "models/live_places.sql": VIEW + "select * from {{ collapsing.final(ref('places')) }}",
         "models/tests.yml": "models:\n  - name: by_block\n    data_tests: [collapsing.collapsed]\n",
     }
-    for path, text in files.items():
-        (project / path).parent.mkdir(parents=True, exist_ok=True)
-        (project / path).write_text(text)
+    write_files(project, files)
     return project
 
 
@@ -51,29 +50,8 @@ def test_every_step_gives_the_answer_of_plain_python(target: str, tmp_path: Path
     """In a process of its own: pytest's may hold a Spark session of another kind."""
     name = f"target_{target}_{os.getpid()}"  # a server keeps its schemas
     project = _project(tmp_path, name)
-    environment = os.environ | {
-        "COLLAPSING_LOCAL": str(tmp_path / "local"),
-        "DBT_LOG_PATH": str(tmp_path / "logs"),
-        "DBT_PROFILES_DIR": str(REPOSITORY / "profiles"),  # where the profile looks for log4j2.properties
-        "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
-        "DBT_TARGET": target,
-        "SPARK_LOCAL_IP": "127.0.0.1",
-    }
-    if target == "connect":
-        environment["SPARK_REMOTE"] = f"sc://127.0.0.1:{os.environ.get('COLLAPSING_CONNECT_PORT', '15002')}"
-    (tmp_path / "local").mkdir()
-    deps = [
-        sys.executable,
-        "-m",
-        "dbt.cli.main",
-        "--quiet",
-        "deps",
-        "--project-dir",
-        str(project),
-        "--profiles-dir",
-        str(project),
-    ]
-    subprocess.run(deps, env=environment, check=True)
+    environment = server_environment(target) | {"DBT_LOG_PATH": str(tmp_path / "logs")}
+    assert start_dbt(project, environment, "deps").wait() == 0
     run = [sys.executable, str(Path(__file__).parent / "server_run.py"), str(project), name, str(tmp_path / "landing")]
     ended = subprocess.run(run, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     assert ended.returncode == 0, ended.stdout[-8000:]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from dbt_project import model, nodes_of
+from dbt_project import LEDGER, model, nodes_of
 
-LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 WRONG_SETTINGS = {
     "no_settings": ("ledger(ref('stage'))", {}, "a ledger needs settings"),
     "unknown": ("ledger(ref('stage'))", LEDGER | {"keys": "id"}, "unknown setting 'keys'; allowed: engine, key, version"),

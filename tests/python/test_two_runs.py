@@ -6,13 +6,13 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 from conftest import REPOSITORY
-from dbt_project import VIEW, model, stranger_files
+from dbt_project import VIEW, model, stranger_files, write_files
+from processes import REMOTE, server_environment, start_dbt
 from pyspark.sql import SparkSession
 
 LEDGER = {"key": "id", "version": "version", "block": "block"}
@@ -25,7 +25,6 @@ class Processes:
 
     def __init__(self, folder: Path) -> None:
         self.name = f"two_runs_{os.getpid()}"
-        self.remote = f"sc://127.0.0.1:{os.environ.get('COLLAPSING_CONNECT_PORT', '15002')}"
         self._folder = folder
         files = stranger_files(REPOSITORY, self.name) | {
             "models/stage.sql": VIEW + f"select {SLOW} as id, 1 as version, 'a' as block from range(1)",
@@ -33,27 +32,12 @@ class Processes:
             "models/slow.sql": model("ledger(ref('stage'))", LEDGER),
             "models/quick.sql": model("ledger(ref('other'))", LEDGER),
         }
-        for path, text in files.items():
-            (folder / path).parent.mkdir(parents=True, exist_ok=True)
-            (folder / path).write_text(text)
+        write_files(folder, files)
         assert self.start("deps").wait() == 0
 
     def start(self, *command: str) -> subprocess.Popen:
         """Start a dbt command in a process group of its own."""
-        environment = os.environ | {
-            "SPARK_REMOTE": self.remote,
-            "DBT_TARGET": "connect",
-            "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
-        }
-        folders = ["--project-dir", str(self._folder), "--profiles-dir", str(self._folder)]
-        return subprocess.Popen(
-            [sys.executable, "-m", "dbt.cli.main", "--no-use-colors", *command, *folders],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=environment,
-            start_new_session=True,
-        )
+        return start_dbt(self._folder, server_environment("connect"), *command)
 
     def wait_for_hold(self, spark: SparkSession, process: subprocess.Popen) -> None:
         """Wait until the ledger `slow` is held; fails when the process ends before."""
@@ -69,7 +53,7 @@ def processes(tmp_path: Path) -> Processes:
 
 @pytest.mark.only("connect")
 def test_a_second_run_stops_and_names_the_first(processes: Processes) -> None:
-    spark = SparkSession.builder.remote(processes.remote).create()
+    spark = SparkSession.builder.remote(REMOTE).create()
     first = processes.start("run", "--select", "+slow")
     processes.wait_for_hold(spark, first)
     second = processes.start("run", "--select", "slow")
@@ -87,7 +71,7 @@ def test_a_second_run_stops_and_names_the_first(processes: Processes) -> None:
 
 @pytest.mark.only("connect")
 def test_the_hold_of_a_killed_run_is_given_up_when_asked_or_when_it_is_old(processes: Processes) -> None:
-    spark = SparkSession.builder.remote(processes.remote).create()
+    spark = SparkSession.builder.remote(REMOTE).create()
     for way in (("run-operation", "collapsing.release", "--args", "{model: slow}"), None):
         killed = processes.start("run")
         processes.wait_for_hold(spark, killed)

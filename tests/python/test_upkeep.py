@@ -7,9 +7,8 @@ import re
 
 import pytest
 from dbt.cli.main import dbtRunner
-from dbt_project import VIEW, DbtProject, model
+from dbt_project import LEDGER, VIEW, DbtProject, model
 
-LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 LEDGERS = {
     "kept": LEDGER,
     "forgetting": LEDGER | {"tombstone_retention": 2},

@@ -1,0 +1,47 @@
+"""Commands of dbt in processes of their own, which work at the same time through one server of scripts/cluster."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from pyhive import hive
+from pyspark.sql import SparkSession
+
+REMOTE = f"sc://127.0.0.1:{os.environ.get('COLLAPSING_CONNECT_PORT', '15002')}"
+
+
+def server_environment(target: str) -> dict[str, str]:
+    """Give the environment of a dbt process whose target is one of the servers."""
+    environment = os.environ | {"DBT_TARGET": target, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}
+    return environment | ({"SPARK_REMOTE": REMOTE} if target == "connect" else {})
+
+
+def start_dbt(project: Path, environment: dict[str, str], *command: str) -> subprocess.Popen:
+    """Start a dbt command in a process group of its own; what it says is on stdout."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "dbt.cli.main", "--no-use-colors", *command, "--project-dir", project, "--profiles-dir", project],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=environment,
+        start_new_session=True,
+    )
+
+
+def reader(target: str, schema: str) -> Callable[[str], list[tuple]]:
+    """Give a function that reads rows by SQL through a server, `schema` being the current one."""
+    if target == "connect":
+        spark = SparkSession.builder.remote(REMOTE).create()
+        spark.sql(f"use {schema}")
+        return lambda query: [tuple(row) for row in spark.sql(query).collect()]
+    cursor = hive.connect("127.0.0.1", int(os.environ.get("COLLAPSING_THRIFT_PORT", "10000")), database=schema).cursor()
+
+    def rows(query: str) -> list[tuple]:
+        cursor.execute(query)
+        return cursor.fetchall() if cursor.description else []
+
+    return rows

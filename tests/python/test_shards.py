@@ -1,0 +1,201 @@
+"""Shards: a ledger's keys split over several runs of dbt, each with tables of its own, read as one."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from dataclasses import asdict, astuple
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+from conftest import REPOSITORY, SERVERS
+from dbt_project import VIEW, DbtProject, model, stranger_files, write_files
+from processes import reader, server_environment, start_dbt
+from pyspark.sql import SparkSession
+from streams import check_streams, collect, streams
+
+SHARDS, STREAMS, BLOCKS = 2, 40, 3
+EVENTS = "id int, version int, is_deleted boolean, place string, amount int, price decimal(38, 18)"
+LEDGER = {"key": ["stream", "id"], "version": "version", "is_deleted": "is_deleted", "block": "block"}
+BY_PLACE = {
+    "group_by": ["place"],
+    "measures": {
+        "n": "count(*)",
+        "total": "sum(amount)",
+        "mean": "avg(amount)",
+        "price": "sum(price)",
+        "most": "max(amount)",
+        "ids": "count(distinct id)",
+    },
+}
+COMPLETE = {"collapsing.complete": {"arguments": {"stage": "ref('events')"}}}
+TESTS = {
+    "models": [
+        {"name": "by_block", "data_tests": ["collapsing.collapsed", COMPLETE]},
+        {"name": "places", "data_tests": ["collapsing.equals_recompute"]},
+    ]
+}
+
+
+def sharded(body: str, settings: dict, name: str) -> str:
+    """Give the SQL of a model whose table is named for the shard of the run."""
+    return f"{{{{ config(alias=collapsing.shard_name('{name}')) }}}}\n" + model(body, settings)
+
+
+def project_files(stage: str) -> dict[str, str]:
+    """Give a project with a ledger in shards over a stage, a projection of it, and a view over all of each."""
+    return {
+        "models/events.sql": VIEW + stage,
+        "models/by_block.sql": sharded("ledger(ref('events'))", LEDGER | {"shards": SHARDS}, "by_block"),
+        "models/places.sql": sharded("projection(ref('by_block'))", BY_PLACE, "places"),
+        "models/live_events.sql": VIEW + "select * from {{ collapsing.final(ref('by_block')) }}",
+        "models/live_places.sql": VIEW + "select * from {{ collapsing.final(ref('places')) }}",
+        "models/tests.yml": json.dumps(TESTS),
+    }
+
+
+def check_shards(rows) -> None:
+    """Check that each key's rows are in one shard's tables, and that every shard has some."""
+    of_all = " union all ".join(f"select {shard} as shard, stream, id from by_block__shard_{shard}" for shard in range(SHARDS))
+    shards = rows(f"select count(distinct shard) from ({of_all}) group by stream, id")
+    assert shards and set(shards) == {(1,)}
+    assert rows(f"select count(distinct shard) from ({of_all})") == [(SHARDS,)]
+    [(most, ids)] = rows("select max(most), max(ids) from live_places")
+    assert rows("select max(amount) from live_events") == [(most,)]
+    assert rows("select max(n) from (select count(distinct id) as n from live_events group by place)") == [(ids,)]
+
+
+@pytest.fixture(scope="module")
+def project(make_project) -> DbtProject:
+    project = make_project("shards", project_files("select * from shards.arrived"))
+    project.sql("create schema if not exists shards")
+    project.sql(f"create table shards.arrived (stream int, {EVENTS}, block string)")
+    project.run("run", "--select", "events")
+    return project
+
+
+@pytest.fixture(scope="module")
+def folded(project: DbtProject) -> DbtProject:
+    """The project after every block, each shard run after the other, one of them optimized on its way."""
+    drawn = collect(streams(BLOCKS), STREAMS, random_seed=20261122)
+    for number in range(BLOCKS):
+        rows = [(place, *astuple(event), f"b{number}") for place, blocks in enumerate(drawn) for event in blocks[number]]
+        frame = SparkSession.builder.getOrCreate().createDataFrame(rows, f"stream int, {EVENTS}, block string")
+        frame.write.insertInto("shards.arrived")
+        for shard in range(SHARDS):
+            project.run("run", "--select", "by_block places", variables={"collapsing_shard": shard})
+        if number == 0:
+            project.run("run", "--select", "live_events live_places")
+        else:
+            operation = ("run-operation", "collapsing.optimize", "--args", '{"model": "by_block"}')
+            project.run(*operation, variables={"collapsing_shard": number - 1})
+        check_streams(project.rows, drawn, number + 1)
+    return project
+
+
+def test_all_shards_together_give_the_one_shot_answer(folded: DbtProject) -> None:
+    check_shards(folded.rows)
+
+
+def test_each_shard_passes_the_tests_of_the_package(folded: DbtProject) -> None:
+    for shard in range(SHARDS):
+        said = folded.run("test", variables={"collapsing_shard": shard})
+        assert len(said) == 3 and set(said.values()) == {"pass"}
+
+
+def test_a_run_that_is_not_about_one_shard_is_refused(folded: DbtProject, capsys: pytest.CaptureFixture[str]) -> None:
+    say_which = (
+        "its keys are split into 2 shards, each with tables of its own. Say which: --vars '{collapsing_shard: 0}', and so on to 1"
+    )
+    for command in (
+        ("run", "--select", "by_block"),
+        ("run", "--select", "places"),
+        ("show", "--inline", "select * from {{ collapsing.changes(ref('by_block'), after=0) }}"),
+        ("show", "--inline", "select * from {{ collapsing.decisions(ref('by_block'), ref('events')) }}"),
+        ("show", "--inline", "select * from {{ collapsing.final(ref('by_block'), as_of=1) }}"),
+        ("test", "--select", "places"),
+    ):
+        assert say_which in folded.fails(*command), command
+    folded.fails("run-operation", "collapsing.status", "--args", '{"model": "by_block"}')
+    assert say_which in capsys.readouterr().out
+    said = folded.fails("run", "--select", "by_block", variables={"collapsing_shard": 2})
+    assert "collapsing_shard must be from 0 to 1, for its keys are split into 2 shards; given: 2" in said
+    said = folded.fails("run", "--select", "by_block", variables={"collapsing_shard": "first"})
+    assert 'collapsing_shard must be a whole number from 0; given: "first"' in said
+
+
+def test_a_model_that_is_not_the_shards_is_refused(folded: DbtProject) -> None:
+    first = {"collapsing_shard": 0}
+    said = folded.fails("run", "--select", "live_events", variables=first)
+    assert "final of 'by_block' would leave it with the rows of shard 0 alone" in said
+    folded.write("models/whole.sql", model("ledger(ref('events'))", LEDGER))
+    said = folded.fails("run", "--select", "whole", variables=first)
+    assert "model 'whole': its keys are not split into shards (setting 'shards'), and this run is about shard 0" in said
+    folded.write("models/whole.sql", model("ledger(ref('events'))", LEDGER | {"shards": SHARDS}))
+    said = folded.fails("run", "--select", "whole", variables=first)
+    assert (
+        "every shard would write the table 'whole'. Name it for its shard: config(alias=collapsing.shard_name('whole'))" in said
+    )
+
+
+def test_another_number_of_shards_is_refused(folded: DbtProject) -> None:
+    file = "models/by_block.sql"
+    folded.write(file, sharded("ledger(ref('events'))", LEDGER | {"shards": SHARDS + 1}, "by_block"))
+    said = folded.fails("run", "--select", "by_block", variables={"collapsing_shard": 0})
+    assert "its rows were folded by other settings: 'shards' was 2 and is 3" in said
+    folded.write(file, project_files("")[file])
+    folded.run("run", "--select", "by_block", variables={"collapsing_shard": 0})
+
+
+@pytest.mark.only(*SERVERS)
+def test_processes_at_the_same_time_write_a_shard_each(target: str, tmp_path: Path) -> None:
+    landing, folder, name = tmp_path / "landing", tmp_path / "project", f"shards_{target}_{os.getpid()}"
+    landing.mkdir()
+    row = f"from_json(value, 'stream int, {EVENTS}') as staged, _metadata.file_name as block"
+    write_files(
+        folder,
+        stranger_files(REPOSITORY, name) | project_files(f"select staged.*, block from (select {row} from text.`{landing}`)"),
+    )
+    environment = server_environment(target) | {"DBT_LOG_PATH": str(tmp_path / "logs")}
+
+    def done(*processes) -> None:
+        said = [process.communicate()[0] for process in processes]
+        assert not any(process.returncode for process in processes), "\n".join(said)
+
+    drawn, overlaps = collect(streams(BLOCKS), STREAMS, random_seed=20261123), []
+    done(start_dbt(folder, environment, "deps"))
+    for number in range(BLOCKS):
+        events = [{"stream": place} | asdict(event) for place, blocks in enumerate(drawn) for event in blocks[number]]
+        (tmp_path / "next").write_text("".join(json.dumps(event, default=str) + "\n" for event in events))
+        shutil.move(tmp_path / "next", landing / f"b{number}.json")
+        if number == 0:
+            done(start_dbt(folder, environment, "run", "--select", "events"))
+        ran = ["run", "--select", "by_block", "places", "--vars"]
+        places = [tmp_path / f"shard_{shard}" for shard in range(SHARDS)]
+        done(
+            *(
+                start_dbt(folder, environment, *ran, f"{{collapsing_shard: {shard}}}", "--target-path", str(place))
+                for shard, place in enumerate(places)
+            )
+        )
+        overlaps.append(_overlap(places))
+        if number == 0:
+            done(start_dbt(folder, environment, "run", "--select", "live_events", "live_places"))
+            rows = reader(target, name)
+        check_streams(rows, drawn, number + 1)
+        check_shards(rows)
+    print(f"seconds in which all shards wrote the ledger: {overlaps}")
+    assert max(overlaps) > 0, f"the runs were never at it at the same time: {overlaps}"
+    rows(f"drop schema {name} cascade")
+
+
+def _overlap(places: list[Path]) -> float:
+    """Give for how many seconds the runs with these target folders were building the ledger at once; below 0: how far apart."""
+    spans = []
+    for place in places:
+        results = json.loads((place / "run_results.json").read_text())["results"]
+        timing = next(result["timing"] for result in results if result["unique_id"].endswith(".by_block"))
+        spans.append([datetime.fromisoformat(timing[-1][end].removesuffix("Z")) for end in ("started_at", "completed_at")])
+    return (min(end for _, end in spans) - max(start for start, _ in spans)).total_seconds()
