@@ -9,31 +9,45 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from dbt.adapters.spark.connections import SparkCredentials
 from dbt_project import DbtProject, stranger_files, write_files
+from processes import REMOTE
 from pyspark.sql import SparkSession
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
-# Targets of profiles.yml, each with the schema that the profile names: Spark inside of the process, and servers.
-EMBEDDED = {"parquet": "demo", "delta": "demo_delta", "iceberg": "demo_iceberg", "s3": "demo_s3"}
+# Targets of profiles.yml, each with the schema that the profile names.
+TARGETS = {
+    "parquet": "demo",
+    "delta": "demo_delta",
+    "iceberg": "demo_iceberg",
+    "s3": "demo_s3",
+    "cluster": "demo",
+    "connect": "demo",
+}
 SERVERS = ("cluster", "connect")
+WITH_LOG = ("delta", "iceberg")  # formats with a transaction log
+PLAIN = tuple(target for target in TARGETS if target not in WITH_LOG)  # plain parquet
+POLL_SECONDS = 0.02  # between looks at a statement on Thrift; the profile can say whole seconds alone
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="run the longest suites at full length")
     parser.addoption(
         "--target",
-        choices=[*EMBEDDED, *SERVERS],
+        choices=[*TARGETS],
         default="parquet",
-        help="of profiles.yml: delta, iceberg and s3 run the suites that hold for every format, and may fetch jars; "
-        "cluster and connect run their own cases, and need scripts/cluster start (%(default)s)",
+        help="of profiles.yml: delta, iceberg and s3 may fetch jars, cluster and connect ask for scripts/cluster start",
+    )
+    parser.addoption(
+        "--ansi", action="store_true", help="run Spark inside of the process in its ANSI mode, which dbt-spark turns off"
     )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "full: a case that only --full runs; others of its kind always run")
-    config.addinivalue_line("markers", "only(*targets): a case of these targets alone; others run on every embedded one")
+    config.addinivalue_line("markers", "only(*targets): a case of these targets alone; others run on every one")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -42,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = []
     for item in items:
         is_for_later = item.get_closest_marker("full") and not config.getoption("--full")
-        allowed = [mark.args for mark in item.iter_markers("only")] or [tuple(EMBEDDED)]
+        allowed = [mark.args for mark in item.iter_markers("only")] or [tuple(TARGETS)]
         if is_for_later or not all(target in targets for targets in allowed):
             left_out.append(item)
     items[:] = [item for item in items if item not in left_out]
@@ -59,6 +73,18 @@ def target(request: pytest.FixtureRequest) -> str:
 def full(request: pytest.FixtureRequest) -> bool:
     """Whether the longest suites run at full length."""
     return request.config.getoption("--full")
+
+
+def _set_credentials(parameters: dict[str, str]) -> None:
+    """Let dbt's sessions have these parameters, over its own word, and look at statements often."""
+    as_dbt_has_it = SparkCredentials.__post_init__
+
+    def changed(credentials: SparkCredentials) -> None:
+        as_dbt_has_it(credentials)
+        credentials.server_side_parameters |= parameters
+        credentials.poll_interval = POLL_SECONDS
+
+    SparkCredentials.__post_init__ = changed
 
 
 @pytest.fixture(scope="session")
@@ -95,6 +121,9 @@ def local(tmp_path_factory: pytest.TempPathFactory, target: str, request: pytest
     (folder / "landing" / "flight_events").mkdir(parents=True)
     if target == "s3":
         os.environ |= request.getfixturevalue("object_store")
+    if target in SERVERS:
+        os.environ["SPARK_REMOTE"] = REMOTE  # the session of the tests, which both servers share, and dbt's on connect
+    _set_credentials({"spark.sql.ansi.enabled": "true"} if request.config.getoption("--ansi") else {})
     # what it says, the exception says again
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     return folder
@@ -103,14 +132,18 @@ def local(tmp_path_factory: pytest.TempPathFactory, target: str, request: pytest
 @pytest.fixture(scope="session")
 def repository(local: Path, target: str) -> DbtProject:
     """This repository's own project: the examples and the flights."""
-    return DbtProject(REPOSITORY, REPOSITORY / "profiles", schema=EMBEDDED[target], target=local / "target")
+    return DbtProject(REPOSITORY, REPOSITORY / "profiles", schema=TARGETS[target], target=local / "target")
 
 
 @pytest.fixture(scope="session")
-def spark(repository: DbtProject) -> SparkSession:
+def spark(repository: DbtProject, request: pytest.FixtureRequest) -> SparkSession:
     """The Spark session of this process, started by dbt, so that it has the settings of the profile."""
     repository.run("show", "--inline", "select 1")
-    return SparkSession.builder.getOrCreate()
+    session = SparkSession.builder.getOrCreate()
+    assert request.config.getoption("--target") == "cluster" or request.config.getoption("--ansi") == (
+        session.conf.get("spark.sql.ansi.enabled") == "true"
+    )
+    return session
 
 
 @pytest.fixture(scope="session")
@@ -121,6 +154,10 @@ def make_project(spark: SparkSession, local: Path, target: str, tmp_path_factory
         directory = tmp_path_factory.mktemp(name)
         project = DbtProject(directory, directory, schema=name, target=directory / "target")
         write_files(directory, stranger_files(REPOSITORY, name, target) | files)
+        if target in SERVERS:
+            spark.sql(f"drop schema if exists {name} cascade")  # a server keeps what earlier tests left
+            with (directory / "dbt_project.yml").open("a") as settings:
+                settings.write("vars: {collapsing_hold_hours: 0}\n")  # what a test lets die is dead
         project.run("deps")
         return project
 

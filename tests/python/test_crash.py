@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from conftest import PLAIN, WITH_LOG
 from dbt.cli.main import dbtRunner
 from dbt_project import statement_of
 from lives import LEDGERS, SUMMED, live_project, stage
@@ -30,8 +31,8 @@ LEDGER_STEPS = [
     in_full("insert overwrite table crash.{}__blocks"),
     in_full("create or replace temporary view"),
     always("insert overwrite table crash.{} "),
-    always("show partitions crash.{}__history", only=("parquet",)),
-    always("select min(ledger_batch), max(ledger_batch) from crash.{}__history", only=("delta", "iceberg")),
+    always("show partitions crash.{}__history", only=PLAIN),
+    always("select min(ledger_batch), max(ledger_batch) from crash.{}__history", only=WITH_LOG),
     in_full("insert overwrite table crash.{}__history"),
 ]
 PROJECTION_STEPS = [
@@ -41,6 +42,8 @@ PROJECTION_STEPS = [
 ]
 
 
+# Where tables are folders that the test can write into.
+ON_DISK = tuple(target for target in PLAIN if target != "s3")
 # How a full refresh fills a table where it does not say `create table`.
 CREATES = {"delta": "create or replace table crash.{} "}
 
@@ -131,7 +134,7 @@ def test_a_full_refresh_that_dies_is_finished_by_the_next_run(crash, spark, targ
     project.invoke("run", "--full-refresh", "--exclude", "finals", "sums", runner=dbtRunner(callbacks=[failpoint]))
     assert failpoint.died == set(LEDGERS)
     project.invoke("run", "--full-refresh", "--select", *names[len(LEDGERS) :], runner=dbtRunner(callbacks=[failpoint]))
-    for name in names if target == "parquet" else ():
+    for name in names if target in ON_DISK else ():
         task = _folder(spark, name) / "_temporary" / "0" / "task"
         task.mkdir(parents=True)
         (task / "part-0.parquet").write_text("half of it")
@@ -144,17 +147,17 @@ def test_a_first_run_that_dies_is_finished_by_the_next_run(crash, spark, target:
     project, life = crash
     for name in LEDGERS:
         project.sql(f"drop table crash.{name}")
-    fills = "insert overwrite table crash.{} " if target == "parquet" else CREATES.get(target, "create table crash.{} ")
+    fills = "insert overwrite table crash.{} " if target in PLAIN else CREATES.get(target, "create table crash.{} ")
     failpoint = Failpoint(tuple(LEDGERS), fills, 1)
     project.invoke("run", "--exclude", "finals", "sums", runner=dbtRunner(callbacks=[failpoint]))
     assert failpoint.died == set(LEDGERS)
-    for name in LEDGERS if target == "parquet" else ():
+    for name in LEDGERS if target in ON_DISK else ():
         (_folder(spark, name) / "_temporary" / "0" / "task").mkdir(parents=True)
     project.run("run", "--exclude", "finals", "sums")
     life.check(project.rows)
 
 
-@pytest.mark.only("parquet")
+@pytest.mark.only(*ON_DISK)
 def test_a_folder_that_is_not_ours_is_named_and_left_alone(crash, spark) -> None:
     project, life = crash
     project.sql("drop table crash.first")

@@ -6,6 +6,7 @@ import json
 import threading
 
 import pytest
+from conftest import PLAIN, WITH_LOG
 from dbt.cli.main import dbtRunner
 from dbt_project import VIEW
 from lives import LEDGERS, Life, live_project, stage
@@ -98,17 +99,16 @@ def test_what_a_projection_has_not_read_stays(shrunk, capsys) -> None:
     life.check(project.rows)
 
 
-PARQUET, WITH_LOG = ("parquet",), ("delta", "iceberg")
 # Before which statement of an optimize dbt dies.
 STEPS = (
     in_full("insert overwrite table shrunk.{}__blocks"),
-    in_full("alter table shrunk.{}__dropped add partition", only=PARQUET),
-    always("insert overwrite table shrunk.{} partition", only=PARQUET),
-    in_full("create table if not exists shrunk.{}__dropped", 2, only=PARQUET),
-    in_full("alter table shrunk.{} partition", only=PARQUET),
-    always("alter table shrunk.{}__dropped partition", only=PARQUET),
-    in_full("alter table shrunk.{} drop", only=PARQUET),
-    in_full("alter table shrunk.{}__blocks drop", only=PARQUET),
+    in_full("alter table shrunk.{}__dropped add partition", only=PLAIN),
+    always("insert overwrite table shrunk.{} partition", only=PLAIN),
+    in_full("create table if not exists shrunk.{}__dropped", 2, only=PLAIN),
+    in_full("alter table shrunk.{} partition", only=PLAIN),
+    always("alter table shrunk.{}__dropped partition", only=PLAIN),
+    in_full("alter table shrunk.{} drop", only=PLAIN),
+    in_full("alter table shrunk.{}__blocks drop", only=PLAIN),
     always("insert into shrunk.{} replace where", only=WITH_LOG),
     always("delete from shrunk.{}__blocks", only=WITH_LOG),
 )
