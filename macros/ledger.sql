@@ -14,6 +14,7 @@
         {%- set held = collapsing._batches_of(this) if is_incremental() else none -%}
         {%- if held -%}
             {%- do collapsing._refuse_changed_rules(this, settings) -%}
+            {%- do collapsing._refuse_lost_notes(this, settings) -%}
             {%- do collapsing._follow_columns(this, settings, columns) -%}
             {%- do collapsing._drop_covered(this, held) if collapsing._may_write() -%}
         {%- endif -%}

@@ -71,9 +71,22 @@
         using parquet
         options ('mapreduce.fileoutputcommitter.marksuccessfuljobs' 'false', 'partitionOverwriteMode' 'static')
         partitioned by (part)
-        location {{ collapsing._text_literal(collapsing._location_of(relation)) }}
+        location {{ collapsing._text_literal(collapsing._detail_of(relation, 'Location')) }}
     {% endcall %}
     {% do adapter.cache_added(unfinished) %}
+{% endmacro %}
+
+
+{#
+    Drops a table of a full refresh that was killed in the middle of `create table ... as`: Spark writes the rows, creates the table,
+    and only then registers its partition.
+#}
+{% macro _drop_unregistered(relation) %}
+    {% set existing = load_relation(relation) %}
+    {% if existing is not none and load_relation(collapsing._unfinished_relation(relation)) is not none
+        and collapsing._detail_of(relation, 'Partition Provider') != 'Catalog' %}
+        {% do adapter.drop_relation(existing) %}
+    {% endif %}
 {% endmacro %}
 
 

@@ -46,6 +46,22 @@
 
 
 {#
+    Stops where a ledger has folded blocks and its notes of them are gone: every block would be folded again. A clone of a ledger
+    comes without them, for dbt clones models alone.
+#}
+{% macro _refuse_lost_notes(ledger, settings) %}
+    {% set blocks = collapsing._blocks_relation(ledger) %}
+    {% if settings.block and load_relation(blocks) is none
+        and collapsing._rows_of('select 1 from ' ~ ledger ~ ' where ledger_block is not null limit 1') %}
+        {{ collapsing._refuse(
+            model.name, 'its table ' ~ blocks ~ ', which tells the blocks that were folded, is not there: each would be folded again.'
+            ~ ' Copy it from where the ledger came from, or rebuild the ledger with --full-refresh'
+        ) }}
+    {% endif %}
+{% endmacro %}
+
+
+{#
     Gives the batch whose blocks an undo takes out of the ledger: the one that it takes back, or, where that is the undo of an
     undo, the one that this had brought back; none where there is none. `targets` is {undo: the batch that it takes back}.
 #}

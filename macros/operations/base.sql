@@ -74,7 +74,7 @@
         {% call statement('own_dropped') %}
             alter table {{ dropped }} add if not exists {{ partitions | join(' ') }}
         {% endcall %}
-        {% set here, there = collapsing._location_of(relation), collapsing._location_of(dropped) %}
+        {% set here, there = collapsing._detail_of(relation, "Location"), collapsing._detail_of(dropped, "Location") %}
         {% for number in held.covered %}
             {% set folder = '/ledger_batch=' ~ number %}
             {% call statement('empty_covered') %}

@@ -46,9 +46,10 @@
 {% endmacro %}
 
 
-{# Gives the folder of a table. #}
-{% macro _location_of(relation) %}
-    {% for row in collapsing._rows_of('describe table extended ' ~ relation) if row[0] == 'Location' %}
+{# Gives what the catalog says of a table under a name such as 'Location', its folder; none where it says nothing. #}
+{% macro _detail_of(relation, name) %}
+    {% for row in collapsing._rows_of('describe table extended ' ~ relation) if row[0] == name %}
         {{ return(row[1]) }}
     {% endfor %}
+    {{ return(none) }}
 {% endmacro %}

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from dbt.adapters.spark.connections import SparkCredentials
+from dbt.adapters.spark.connections import PyhiveConnectionWrapper, SparkCredentials
 from dbt_project import DbtProject, stranger_files, write_files
 from processes import REMOTE
 from pyspark.sql import SparkSession
@@ -29,7 +29,6 @@ TARGETS = {
 SERVERS = ("cluster", "connect")
 WITH_LOG = ("delta", "iceberg")  # formats with a transaction log
 PLAIN = tuple(target for target in TARGETS if target not in WITH_LOG)  # plain parquet
-POLL_SECONDS = 0.02  # between looks at a statement on Thrift; the profile can say whole seconds alone
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -75,16 +74,26 @@ def full(request: pytest.FixtureRequest) -> bool:
     return request.config.getoption("--full")
 
 
-def _set_credentials(parameters: dict[str, str]) -> None:
-    """Let dbt's sessions have these parameters, over its own word, and look at statements often."""
+def _turn_ansi_on() -> None:
+    """Let the sessions that dbt-spark makes have ANSI on: it sets its own word over that of the profile."""
     as_dbt_has_it = SparkCredentials.__post_init__
 
-    def changed(credentials: SparkCredentials) -> None:
+    def with_ansi(credentials: SparkCredentials) -> None:
         as_dbt_has_it(credentials)
-        credentials.server_side_parameters |= parameters
-        credentials.poll_interval = POLL_SECONDS
+        credentials.server_side_parameters["spark.sql.ansi.enabled"] = "true"
 
-    SparkCredentials.__post_init__ = changed
+    SparkCredentials.__post_init__ = with_ansi
+
+
+def _look_often() -> None:
+    """Let dbt-spark look at statements on Thrift every few milliseconds: the profile can say whole seconds alone."""
+    as_dbt_has_it = PyhiveConnectionWrapper.__init__
+
+    def often(connection: PyhiveConnectionWrapper, *given, **named) -> None:
+        as_dbt_has_it(connection, *given, **named)
+        connection.poll_interval = 0.02
+
+    PyhiveConnectionWrapper.__init__ = often
 
 
 @pytest.fixture(scope="session")
@@ -123,7 +132,9 @@ def local(tmp_path_factory: pytest.TempPathFactory, target: str, request: pytest
         os.environ |= request.getfixturevalue("object_store")
     if target in SERVERS:
         os.environ["SPARK_REMOTE"] = REMOTE  # the session of the tests, which both servers share, and dbt's on connect
-    _set_credentials({"spark.sql.ansi.enabled": "true"} if request.config.getoption("--ansi") else {})
+        _look_often()
+    if request.config.getoption("--ansi"):
+        _turn_ansi_on()
     # what it says, the exception says again
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     return folder
@@ -155,7 +166,8 @@ def make_project(spark: SparkSession, local: Path, target: str, tmp_path_factory
         project = DbtProject(directory, directory, schema=name, target=directory / "target")
         write_files(directory, stranger_files(REPOSITORY, name, target) | files)
         if target in SERVERS:
-            spark.sql(f"drop schema if exists {name} cascade")  # a server keeps what earlier tests left
+            for (schema,) in spark.sql(f"show schemas like '{name}|{name}_*'").collect():
+                spark.sql(f"drop schema {schema} cascade")  # a server keeps what earlier tests left
             with (directory / "dbt_project.yml").open("a") as settings:
                 settings.write("vars: {collapsing_hold_hours: 0}\n")  # what a test lets die is dead
         project.run("deps")

@@ -6,13 +6,14 @@ import json
 import shutil
 
 import pytest
+from conftest import TARGETS
 from dbt_project import LEDGER, VIEW, DbtProject, model
 
 SUMS = {"group_by": ["shop"], "measures": {"n": "count(*)", "amount": "sum(amount)"}}
 # Models of one alias, one after the other: dbt-spark writes both through one temporary view of the session.
 ALONE = ("--threads", "1")
 # The schema that a model names is the whole name, as many projects have it.
-SCHEMAS = "{% macro generate_schema_name(name, node) %}{{ name or target.schema }}{% endmacro %}\n"
+SCHEMAS = "{% macro generate_schema_name(name, node) %}{{ name or target.schema }}{{ var('suffix', '') }}{% endmacro %}\n"
 COLUMNS = {
     "id": "bigint",
     "version": "int",
@@ -103,6 +104,7 @@ def test_tables_of_one_name_in_two_schemas_keep_apart(consumer) -> None:
     assert [name for name in kept if name.startswith(("orders", "sums"))] == []
 
 
+@pytest.mark.only(*(target for target in TARGETS if target != "cluster"))  # on Thrift each model has a session of its own
 def test_tables_of_one_name_are_not_built_at_the_same_time(consumer) -> None:
     said = " ".join(consumer.fails("run").split())
     assert "the model 'orders_us' has the alias 'orders' too, in another schema" in said
@@ -127,6 +129,23 @@ def test_only_what_was_modified_is_built_with_what_depends_on_it(consumer) -> No
     ran = consumer.run("build", "--select", "state:modified+", "--state", str(state))
     assert set(ran) == {"sums_us", "live_us"}
     assert consumer.rows("select * from live_us") == [("west", 1, 2)]
+
+
+def test_a_clone_reads_as_the_original_and_is_not_folded_upon(consumer, target: str) -> None:
+    """Where the format has no clones dbt makes a view, and a run builds the ledger from its stage."""
+    copies, state = {"suffix": "_clone"}, consumer.directory / "cloned"
+    consumer.run("run", *ALONE)
+    shutil.copytree(consumer.target, state, ignore=shutil.ignore_patterns("run", "compiled"))
+    consumer.run("clone", "--state", str(state), "--select", "orders_eu", "sums_eu", variables=copies)
+    consumer.run("run", "--select", "live_eu", variables=copies)
+    original = consumer.rows("select * from live_eu order by all")
+    assert original and consumer.rows("select * from consumer_clone.live_eu order by all") == original
+    if target == "delta":
+        said = consumer.fails("run", "--select", "orders_eu", variables=copies)
+        assert "orders__blocks, which tells the blocks that were folded, is not there: each would be folded again" in said
+    else:
+        consumer.run("run", "--select", "+orders_eu", "sums_eu", "live_eu", variables=copies)
+        assert consumer.rows("select * from consumer_clone.live_eu order by all") == original
 
 
 def test_a_contract_holds(consumer) -> None:

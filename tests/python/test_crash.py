@@ -11,6 +11,7 @@ from conftest import PLAIN, WITH_LOG
 from dbt.cli.main import dbtRunner
 from dbt_project import statement_of
 from lives import LEDGERS, SUMMED, live_project, stage
+from pyspark.errors import AnalysisException
 
 
 def always(begins: str, place: int = 1, only: tuple[str, ...] = ()):
@@ -138,6 +139,26 @@ def test_a_full_refresh_that_dies_is_finished_by_the_next_run(crash, spark, targ
         task = _folder(spark, name) / "_temporary" / "0" / "task"
         task.mkdir(parents=True)
         (task / "part-0.parquet").write_text("half of it")
+    project.run("run", "--exclude", "finals", "sums")
+    life.check(project.rows)
+    assert not [row for row in project.rows("show tables in crash") if row[1].endswith("__unfinished")]
+
+
+@pytest.mark.only("parquet")
+def test_a_full_refresh_that_dies_before_spark_has_registered_its_partition(crash, spark) -> None:
+    """`create table ... as` writes the rows, creates the table, then registers: here the last of it is left out."""
+    project, life = crash
+    for name in ("collapsed", "sums_of_signed"):
+        project.sql(f"create table crash.written using parquet as select * from crash.{name}")
+        failpoint = Failpoint((name,), "create table crash.{} ", 1)
+        project.invoke("run", "--full-refresh", "--select", name, runner=dbtRunner(callbacks=[failpoint]))
+        assert failpoint.died
+        spark.conf.set("spark.sql.hive.manageFilesourcePartitions", "false")
+        project.sql(f"create table crash.{name} using parquet partitioned by (ledger_batch) as select * from crash.written")
+        spark.conf.unset("spark.sql.hive.manageFilesourcePartitions")
+        with pytest.raises(AnalysisException, match="not stored in the Hive metastore"):
+            project.sql(f"show partitions crash.{name}")
+        project.sql("drop table crash.written")
     project.run("run", "--exclude", "finals", "sums")
     life.check(project.rows)
     assert not [row for row in project.rows("show tables in crash") if row[1].endswith("__unfinished")]

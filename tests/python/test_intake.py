@@ -133,6 +133,17 @@ def test_a_block_that_lands_in_the_middle_of_a_run_is_left_whole_for_the_next_on
     assert arriving.rows(f"{last} group by 1") == [(during, 2)]
 
 
+def test_a_ledger_whose_notes_are_gone_is_not_folded_upon(arriving) -> None:
+    before = arriving.rows("select * from kept order by all")
+    arriving.sql("alter table arriving.kept__blocks rename to arriving.put_away")
+    said = " ".join(arriving.fails("run", "--select", "kept").split())
+    assert "kept__blocks, which tells the blocks that were folded, is not there: each would be folded again" in said
+    assert arriving.rows("select * from kept order by all") == before
+    arriving.sql("alter table arriving.put_away rename to arriving.kept__blocks")
+    arriving.run("run")
+    assert arriving.rows("select * from kept order by all") == before
+
+
 def test_a_full_refresh_that_would_lose_blocks_is_refused(arriving) -> None:
     before = arriving.rows("select * from kept order by all")
     arriving.sql("create table arriving.all_of_it as select * from arriving.arrived")

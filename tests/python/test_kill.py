@@ -91,6 +91,7 @@ def test_a_run_that_is_killed_at_any_moment_loses_nothing_and_doubles_nothing(tm
         "DBT_LOG_PATH": str(tmp_path / "logs"),
         "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1",  # lives of a minute are not worth the better compiler
     }
     (tmp_path / "local").mkdir()
     assert start_dbt(project, environment, "deps").wait() == 0

@@ -16,7 +16,7 @@ from processes import reader, server_environment, start_dbt
 from pyspark.sql import SparkSession
 from streams import check_streams, collect, streams
 
-SHARDS, STREAMS, BLOCKS = 2, 40, 3
+SHARDS, STREAMS, BLOCKS = 2, 40, 2
 EVENTS = "id int, version int, is_deleted boolean, place string, amount int, price decimal(38, 18)"
 LEDGER = {"key": ["stream", "id"], "version": "version", "is_deleted": "is_deleted", "block": "block"}
 BY_PLACE = {
