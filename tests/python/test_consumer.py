@@ -132,20 +132,19 @@ def test_only_what_was_modified_is_built_with_what_depends_on_it(consumer) -> No
 
 
 def test_a_clone_reads_as_the_original_and_is_not_folded_upon(consumer, target: str) -> None:
-    """Where the format has no clones dbt makes a view, and a run builds the ledger from its stage."""
     copies, state = {"suffix": "_clone"}, consumer.directory / "cloned"
     consumer.run("run", *ALONE)
     shutil.copytree(consumer.target, state, ignore=shutil.ignore_patterns("run", "compiled"))
-    consumer.run("clone", "--state", str(state), "--select", "orders_eu", "sums_eu", variables=copies)
+    clone = "clone", "--state", str(state), "--select", "orders_eu", "sums_eu"
+    if target != "delta":
+        assert "shallow clone requires file_format be set to 'delta'" in consumer.fails(*clone, variables=copies)
+        return
+    consumer.run(*clone, variables=copies)
     consumer.run("run", "--select", "live_eu", variables=copies)
     original = consumer.rows("select * from live_eu order by all")
     assert original and consumer.rows("select * from consumer_clone.live_eu order by all") == original
-    if target == "delta":
-        said = consumer.fails("run", "--select", "orders_eu", variables=copies)
-        assert "orders__blocks, which tells the blocks that were folded, is not there: each would be folded again" in said
-    else:
-        consumer.run("run", "--select", "+orders_eu", "sums_eu", "live_eu", variables=copies)
-        assert consumer.rows("select * from consumer_clone.live_eu order by all") == original
+    said = " ".join(consumer.fails("run", "--select", "orders_eu", variables=copies).split())
+    assert "orders__blocks, which tells the blocks that were folded, is not there: each would be folded again" in said
 
 
 def test_a_contract_holds(consumer) -> None:
