@@ -236,7 +236,7 @@ def test_the_history_has_a_row_for_each_batch(undone) -> None:
     assert [row[0] for row in rows] == list(range(1, len(rows) + 1))
     assert rows[0][1:] == (1, 3, 3, 0, None, True)
     assert rows[2][1:] == (None, 0, rows[1][4], rows[1][3], 2, True)
-    counted = project.rows(
-        "select sum(rows_read), sum(aggregate(map_values(decisions), 0L, (a, b) -> a + b)) from first__history"
-    )
-    assert counted[0][0] == counted[0][1] > 0
+    counts = "select sum(rows_read), coalesce(sum(aggregate(map_values(decisions), 0L, (a, b) -> a + b)), 0) from {}__history"
+    for name, settings in LEDGERS.items():
+        [(read, decided)] = project.rows(counts.format(name))
+        assert read > 0 and decided == (read if settings["count_decisions"] else 0), name
