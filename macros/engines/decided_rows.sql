@@ -1,11 +1,11 @@
 {#
-    Gives a subquery of every staged row with `decision`. The rows of each batch are put in the order in which they decide,
-    beside what the ledger had seen of their key before that batch (struct `stored`); the same macros as in the fold say which
-    one decides and whether it applies.
+    Gives a subquery of every staged row with `decision`, or of a batch's decisions alone. The rows of each batch are put in the
+    order in which they decide, beside what the ledger had seen of their key before that batch (struct `stored`); the same macros as
+    in the fold say which one decides and whether it applies.
 
     held   as _batches_of gives it of the ledger
     notes  as _notes_of gives it
-    batch  {number, unread} of a batch that is about to be appended: only its rows are decided; none for all staged rows
+    batch  what _take_batch gives of a batch that is about to be appended: only its rows are decided, bad ones too; none for all
 #}
 {% macro _decided_rows(stage, ledger, settings, columns, held, notes, batch=none) %}
 {%- set names = columns | map(attribute='name') | list -%}
@@ -25,14 +25,16 @@ unread as (
 
 {% endif -%}
 {% if looked_up -%}
-{{ collapsing._seen_before(ledger, settings, notes) }},
+{{ collapsing._seen_before(ledger, settings, notes, batch) }},
 
 {% endif -%}
 {{ collapsing._ranked_rows(settings, columns) }},
 
 decided as (
     select
+        {%- if not batch %}
         {{ collapsing._select_list(names, of='arrived') }},
+        {%- endif %}
         arrived.ledger_batch,
         {{ collapsing._decision(settings, columns, looked_up) }} as decision
     from arrived
@@ -45,7 +47,9 @@ decided as (
 select * from decided
 union all
 select
+    {%- if not batch %}
     {{ collapsing._select_list(names, indent=4) }},
+    {%- endif %}
     ledger_batch,
     ledger_reason as decision
 from taken
@@ -86,8 +90,11 @@ taken as (
 {%- endmacro %}
 
 
-{# Gives the CTE `seen`: by key and batch, the last that the ledger had seen of the key before that batch. #}
-{% macro _seen_before(ledger, settings, notes) -%}
+{#
+    Gives the CTE `seen`: by key and batch, the last that the ledger had seen of the key before that batch. Of a batch that is
+    about to be appended it is looked up as cheaply as in the fold, see _touched_rows.
+#}
+{% macro _seen_before(ledger, settings, notes, batch) -%}
 {%- set key = collapsing._row_list(settings.key, 'asked') -%}
 {%- set newest = ['stored.ledger_batch', 'stored.ledger_sign'] -%}
 {%- if settings.engine == 'replacing' -%}
@@ -96,7 +103,7 @@ taken as (
 {%- endif -%}
 -- what the ledger had seen of each key before each batch
 seen as (
-    select
+    select{{ ' /*+ broadcast(asked) */' if batch and batch.rows <= 1000000 }}
         {{ key }},
         asked.ledger_batch,
         max_by(struct(stored.*), struct({{ newest | join(', ') }})) as stored
@@ -106,6 +113,10 @@ seen as (
         {%- for pair in notes.undone %}
         and not (asked.ledger_batch > {{ pair[0] }} and stored.ledger_batch in ({{ pair | join(', ') }}))
         {%- endfor %}
+    {%- if batch and batch.bounds %}
+    where
+        {{ batch.bounds }}
+    {%- endif %}
     group by {{ key }}, asked.ledger_batch
 )
 {%- endmacro %}

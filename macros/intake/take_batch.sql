@@ -29,7 +29,7 @@
         {% set decisions = found.bad %}
         {% if settings.count_decisions %}
             {% set decisions = collapsing._decision_counts(
-                stage, ledger, settings, columns, held, notes, {'number': batch.number, 'unread': unread}
+                stage, ledger, settings, columns, held, notes, dict(batch, unread=unread)
             ) %}
         {% endif %}
         {% do collapsing._log_batch(batch, decisions) %}

@@ -69,6 +69,7 @@ WRONG_SETTINGS = {
         {"key": "id", "engine": "collapsing", "order_by": "version", "combine": {"day": "old.day"}},
         "setting 'combine' of the engine collapsing needs 'block'",
     ),
+    "one_shard": ("ledger(ref('stage'))", LEDGER | {"shards": 1}, "'shards' must be a whole number from 2 to 1000; given: 1"),
     "our_column": ("ledger(ref('our_names'))", LEDGER, "'ledger_sign' begins with ledger_"),
     "no_stage": ("ledger(ref('floating'))", LEDGER, "must be a table or a view that exists"),
     "no_measures": ("projection(ref('good'))", {"group_by": ["shop"]}, "needs 'group_by' and 'measures'"),
@@ -102,7 +103,7 @@ WRONG_SETTINGS = {
 @pytest.fixture(scope="module")
 def wrong_settings(make_project):
     """A project with one wrong model each; gives {model: what dbt said}."""
-    stage = "1 as id, 1 as version, false as is_deleted, 1 as sign, date'2013-01-01' as day, 'b' as block"
+    stage = "1 as id, 1 as version, false as is_deleted, 1 as sign, date'2013-01-01' as day, 'b' as block, 'x' as decision"
     files = {
         "models/stage.sql": f"{{{{ config(materialized='view') }}}}\nselect {stage}",
         "models/winners.sql": model("ledger(ref('stage'))", {"key": "id", "engine": "replacing", "version": "version"}),
@@ -126,6 +127,10 @@ def wrong_settings(make_project):
 def test_a_wrong_setting_is_an_error_that_names_model_and_setting(wrong_settings, name: str) -> None:
     assert f"collapsing: model '{name}'" in wrong_settings[name]
     assert WRONG_SETTINGS[name][2] in " ".join(wrong_settings[name].split())
+
+
+def test_models_beside_wrong_ones_are_built(wrong_settings) -> None:
+    assert not {"stage", "winners", "good", "sums"} & set(wrong_settings)
 
 
 def test_final_and_changes_refuse_what_they_cannot_read(wrong_settings) -> None:
