@@ -9,12 +9,13 @@ import select
 import signal
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
 from conftest import REPOSITORY
 from dbt_project import stranger_files, write_files
-from lives import SCHEMA, Life, project_files
+from lives import LEDGERS, SCHEMA, Life, project_files
 from processes import start_dbt
 
 # How many kills hit each thing that a process does.
@@ -42,14 +43,15 @@ def _land(landing: Path, life: Life) -> None:
 
 
 class Run:
-    """A process that recovers and runs again, in a process group of its own."""
+    """A process that runs some ledgers, and then does what it is told to others, in a process group of its own."""
 
-    def __init__(self, project: Path, environment: dict[str, str]) -> None:
+    def __init__(self, project: Path, environment: dict[str, str], ledgers: Iterable[str]) -> None:
+        self._complaints = project.parent / "stderr"
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).parent / "killed_run.py"), str(project)],
+            [sys.executable, str(Path(__file__).parent / "killed_run.py"), str(project), *ledgers],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
+            stderr=self._complaints.open("w"),
             env=environment,
             text=True,
             start_new_session=True,
@@ -60,11 +62,12 @@ class Run:
         for line in self._process.stdout:
             if line.startswith(word):
                 return line.removeprefix(word).strip()
-        raise AssertionError(f"the run ended before it said '{word}', with exit code {self._process.wait()}")
+        ended = f"the run ended before it said '{word}', with exit code {self._process.wait()}"
+        raise AssertionError(f"{ended}: {self._complaints.read_text()[-4000:]}")
 
-    def go_on(self, act: str) -> None:
-        """Let it do one of the keys of KILLS."""
-        self._process.stdin.write(f"{act}\n")
+    def go_on(self, act: str, ledgers: list[str]) -> None:
+        """Let it do one of the keys of KILLS to ledgers and their projections."""
+        self._process.stdin.write(f"{act} {' '.join(ledgers)}\n")
         self._process.stdin.flush()
         self.said("running")
 
@@ -91,7 +94,6 @@ def test_a_run_that_is_killed_at_any_moment_loses_nothing_and_doubles_nothing(tm
         "DBT_LOG_PATH": str(tmp_path / "logs"),
         "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1",  # lives of a minute are not worth the better compiler
     }
     (tmp_path / "local").mkdir()
     assert start_dbt(project, environment, "deps").wait() == 0
@@ -99,22 +101,31 @@ def test_a_run_that_is_killed_at_any_moment_loses_nothing_and_doubles_nothing(tm
     left, usual = [act for act, kills in KILLS.items() for _ in range(kills)], {}
     draw.shuffle(left)
     _land(tmp_path / "landing", life)
-    while True:
-        run = Run(project, environment)
-        seen = json.loads(run.said("state"))
-        life.check(lambda query, seen=seen: [tuple(row) for row in seen[query]])
-        if not left:
-            run.kill_after(0)
-            break
+    run = _recovered(project, environment, life, LEDGERS)
+    while left:
         _land(tmp_path / "landing", life)
-        act = left[-1]
-        run.go_on(act)
-        if act not in usual:
-            usual[act] = run.seconds()
-            continue
-        delay = draw.uniform(0, usual[act])
-        if run.kill_after(delay):
-            left.pop()
+        act, ledgers = left[-1], draw.sample(sorted(LEDGERS), 2)
+        run.go_on(act, ledgers)
+        if act in usual:
+            delay = draw.uniform(0, usual[act])
+            if run.kill_after(delay):
+                left.pop()
+            else:
+                usual[act] = max(delay, 1.0)
+            print(
+                f"{len(left)} kills left; {act} of {ledgers}: {delay:.1f} s after the start of about {usual[act]:.1f} s",
+                flush=True,
+            )
         else:
-            usual[act] = max(delay, 1.0)
-        print(f"{len(left)} kills left; {act}: {delay:.1f} s after the start of about {usual[act]:.1f} s", flush=True)
+            usual[act] = run.seconds()
+        run = _recovered(project, environment, life, ledgers)
+    run.kill_after(0)
+    _recovered(project, environment, life, LEDGERS).kill_after(0)
+
+
+def _recovered(project: Path, environment: dict[str, str], life: Life, ledgers: Iterable[str]) -> Run:
+    """Start a process that runs some ledgers, and compare what it reads of them with what they must show; gives the process."""
+    run = Run(project, environment, ledgers)
+    seen = json.loads(run.said("state"))
+    life.check(lambda query: [tuple(row) for row in seen[query]], ledgers)
+    return run
