@@ -106,6 +106,8 @@ rows_of_all as (
         cast(null as string) as decision,
         false as deletes
     from {{ ledger }}
+    -- not the row of nothing, which has no key
+    where {{ adapter.quote(settings.key[0]) }} is not null
     {%- endif %}
 )
 {%- endmacro %}

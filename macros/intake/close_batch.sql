@@ -6,6 +6,8 @@
 {% macro _close_batch(ledger) %}
     {% if execute %}
         {% set settings = collapsing._ledger_settings(model.name, model.config.meta.get('collapsing')) %}
+        {#- dbt takes a new table into its cache after the hooks -#}
+        {% do adapter.cache_added(ledger.incorporate(type='table')) if load_relation(ledger) is none %}
         {% set written = collapsing._batches_of(collapsing._history_relation(ledger), ledger) %}
         {% set held = collapsing._batches_of(ledger) %}
         {% if not held or (written and held.last <= written.last) %}
