@@ -4,7 +4,10 @@
 #}
 {% macro _model_of(relation) %}
     {% for node in graph.nodes.values() if node.resource_type == 'model' %}
-        {% if node.schema == relation.schema and relation.identifier in [node.alias] + collapsing._shard_names(node) %}
+        {#- the names of shards are asked of no other model: this is called often, of every model there is -#}
+        {% set is_of_shard = relation.identifier.startswith(node.alias ~ '__shard_') %}
+        {% if node.schema == relation.schema and (node.alias == relation.identifier
+            or (is_of_shard and relation.identifier in collapsing._shard_names(node))) %}
             {{ return(node) }}
         {% endif %}
     {% endfor %}

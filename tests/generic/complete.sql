@@ -4,7 +4,6 @@
     {%- if collapsing._kind_of(node, 'the test complete') != 'ledger' -%}
         {{ collapsing._refuse(node.name, 'the test complete is for a ledger and its stage; this is a projection') }}
     {%- endif -%}
-    {%- do collapsing._refuse_all_shards(node) -%}
     {%- set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) -%}
     {{ collapsing._unaccounted(model, collapsing._in_shard(stage, settings), settings, collapsing.decisions(model, stage)) }}
 {%- endif -%}

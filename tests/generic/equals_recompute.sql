@@ -4,7 +4,6 @@
     {%- if collapsing._kind_of(node, 'the test equals_recompute') != 'projection' -%}
         {{ collapsing._refuse(node.name, 'the test equals_recompute is for a projection; this is a ledger') }}
     {%- endif -%}
-    {%- do collapsing._refuse_all_shards(node) -%}
     {%- set tolerance = float_tolerance | float(-1) -%}
     {%- if not 0 <= tolerance < 1 -%}
         {{ collapsing._refuse(
