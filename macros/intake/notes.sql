@@ -29,17 +29,20 @@
         {% set rows = collapsing._rows_of(
             'select block, taken_in, undoes, unread from ' ~ blocks ~ ' where ' ~ collapsing._is_held(held)
         ) %}
+        {#- few rows undo anything; of the others there may be ten thousand, so that they are filtered no more than needed -#}
+        {% set undos = rows | selectattr(2) | list %}
         {% set targets = {} %}
-        {% for row in rows | selectattr(2) %}
+        {% for row in undos %}
             {% do targets.update({row[1]: row[2]}) %}
         {% endfor %}
         {#- an undo that was itself taken back undoes nothing -#}
-        {% for row in rows | selectattr(2) | sort(attribute='1', reverse=true) if row[1] not in notes.undone | map('last') %}
+        {% for row in undos | sort(attribute='1', reverse=true) if row[1] not in notes.undone | map('last') %}
             {% do notes.undone.append([row[1], row[2]]) %}
             {% set taken_out = collapsing._taken_out_by(row[1], targets) %}
             {% do notes.unread.append(taken_out) if row[3] and taken_out %}
         {% endfor %}
-        {% do notes.folded.extend(rows | selectattr(0, 'string') | rejectattr(1, 'in', notes.unread) | map('first')) %}
+        {% set folded = rows | rejectattr(1, 'in', notes.unread) if notes.unread else rows %}
+        {% do notes.folded.extend(folded | map('first') | reject('none')) %}
     {% endif %}
     {{ return(notes) }}
 {% endmacro %}

@@ -88,16 +88,12 @@
     {% endif %}
     {% set block = adapter.quote(settings.block) %}
     {% set dtype = (columns | selectattr('name', 'equalto', settings.block) | first).dtype %}
-    {% set literals = [] %}
-    {% if dtype in ['tinyint', 'smallint', 'int', 'bigint', 'date'] %}
-        {% for token in tokens %}
-            {% do literals.append(collapsing._typed_literal(token, dtype)) %}
-        {% endfor %}
-    {% else %}
-        {% set block = block if dtype == 'string' else 'cast(' ~ block ~ ' as string)' %}
-        {% for token in tokens %}
-            {% do literals.append(collapsing._text_literal(token)) %}
-        {% endfor %}
+    {% set marks = {
+        'tinyint': ['', 'Y'], 'smallint': ['', 'S'], 'int': ['', ''], 'bigint': ['', 'L'], 'date': ["date'", "'"]
+    }.get(dtype) %}
+    {% if marks %}
+        {{ return(block ~ ' in (' ~ marks[0] ~ tokens | join(marks[1] ~ ', ' ~ marks[0]) ~ marks[1] ~ ')') }}
     {% endif %}
-    {{ return(block ~ ' in (' ~ literals | join(', ') ~ ')') }}
+    {% set block = block if dtype == 'string' else 'cast(' ~ block ~ ' as string)' %}
+    {{ return(block ~ ' in (' ~ collapsing._text_literals(tokens) ~ ')') }}
 {% endmacro %}

@@ -4,6 +4,12 @@
 {% endmacro %}
 
 
+{# Gives texts that came from data as string literals, with commas between: at once, for there may be ten thousand. #}
+{% macro _text_literals(texts) %}
+    {{ return("'" ~ texts | map('replace', '\\', '\\\\') | map('replace', "'", "\\'") | join("', '") ~ "'") }}
+{% endmacro %}
+
+
 {#
     Gives SQL that turns the text of a value (see _bound_text) back into a literal of its column's type. Spark folds it
     to a constant before it plans, so files and row groups are pruned by it.

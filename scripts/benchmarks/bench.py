@@ -125,14 +125,16 @@ def _compare_last_states(bench: Bench, what: str) -> None:
 
 
 def old_blocks(bench: Bench, blocks: int) -> None:
-    """Compare a run with one new block after few and after many old ones."""
-    sizes = {"few": 10, "many": blocks}
+    """Compare a run with one new block after few old ones and after many, by what has become of their files."""
+    sizes = {"many": blocks, "moved": blocks, "few": 10}
     for name, old in sizes.items():
         folder = bench.local / "landing" / name
         folder.mkdir(parents=True)
         for number in range(old):
             _land(folder, number)
     bench.dbt("run", "--select", "path:models/old_blocks")
+    for file in (bench.local / "landing" / "moved").iterdir():
+        file.unlink()
     landed = dict(sizes)
 
     def run(name: str) -> Callable[[], None]:
@@ -143,12 +145,32 @@ def old_blocks(bench: Bench, blocks: int) -> None:
 
         return way
 
-    labels = {name: f"{old:,} old blocks" for name, old in sizes.items()}
-    bench.compare("A run with one new block", {labels[name]: run(name) for name in ("many", "few")}, same_answer=False)
+    labels = {"many": f"{blocks:,} old blocks", "moved": f"{blocks:,}, their files moved away", "few": "10 old blocks"}
+    bench.compare("A run with one new block", {label: run(name) for name, label in labels.items()}, same_answer=False)
     for name in sizes:
         rows = bench.sql(f"select count(*), max(ledger_batch) from {name}")[0]
         if tuple(rows) != (landed[name] * 10, bench.rounds + 2):
             raise RuntimeError(f"{name} holds {rows[0]} rows of {rows[1]} batches, not {landed[name] * 10} of {bench.rounds + 2}")
+
+    def streamed(name: str) -> Callable[[], None]:
+        """Let Structured Streaming read what is new in the folder, by its trigger for runs that end."""
+        folder, place = bench.local / "landing" / name, bench.local / "streamed" / name
+
+        def way() -> None:
+            _land(folder, landed[name])
+            landed[name] += 1
+            lines = bench.spark.readStream.text(str(folder)).selectExpr("*", "_metadata.file_name as block")
+            copy = lines.writeStream.trigger(availableNow=True).option("checkpointLocation", str(place / "checkpoint"))
+            copy.start(str(place / "rows"), format="parquet").awaitTermination()
+
+        way()  # reads the old files
+        return way
+
+    bench.compare(
+        "Structured Streaming: a copy of one new file",
+        {labels[name]: streamed(name) for name in ("many", "few")},
+        same_answer=False,
+    )
 
 
 def _land(folder: Path, number: int) -> None:

@@ -15,7 +15,8 @@ from streams import streams as drawn
 BLOCKS = 4
 SCHEMA = "stream int, id int, version bigint, is_deleted boolean, place string, amount int, price decimal(38, 18), block int"
 
-VERSIONED = {"key": ["stream", "id"], "version": "version", "is_deleted": "is_deleted", "block": "block"}
+COUNTED = {"key": ["stream", "id"], "version": "version", "is_deleted": "is_deleted", "block": "block"}
+VERSIONED = COUNTED | {"count_decisions": False}
 ledger = partial(model, "ledger(ref('events'))")
 PROJECTION = """{{{{ config(meta={{'collapsing': {{
     'group_by': {{'stream': 'stream', 'place': 'place', 'even': 'version % 2 = 0'}},
@@ -28,8 +29,8 @@ PROJECTION = """{{{{ config(meta={{'collapsing': {{
 FILES = {
     "models/events.sql": VIEW + "select * from {{ target.schema }}.arrived",
     "models/by_block.sql": ledger(VERSIONED),
-    "models/by_two.sql": ledger(VERSIONED),
-    "models/at_once.sql": ledger(VERSIONED),
+    "models/by_two.sql": ledger(COUNTED),
+    "models/at_once.sql": ledger(COUNTED),
     "models/without_token.sql": ledger({name: value for name, value in VERSIONED.items() if name != "block"}),
     "models/deletes_on_arrival.sql": ledger(VERSIONED | {"deletes": "unversioned"}),
     "models/merged.sql": ledger(
