@@ -11,6 +11,7 @@ import json
 import os
 import shutil
 import statistics
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,11 +24,14 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
+from metastore import InUse, alone
+
 PROJECT = Path(__file__).parent / "project"
 SCHEMA = "demo"  # of the profile's target parquet, in a warehouse of its own
 LOADS = 4
 ROWS_OF_A_BATCH, GROUPS = 5000, 1000
 SHARDS = (1, 2, 4)
+FOLDERS = ("warehouse", "metastore", "landing", "streamed", "target")  # of ours, emptied first
 
 
 class Bench:
@@ -262,14 +266,18 @@ def main() -> None:
         parser.error("--rounds, --rows, --blocks and --batches must be 1 or more")
 
     local = Path(os.environ["COLLAPSING_LOCAL"])
-    shutil.rmtree(local, ignore_errors=True)
-    local.mkdir(parents=True)
-    console = Console()
-    bench = Bench(local, arguments.rounds, console)
-    sizes = dict(zip(measures, (arguments.rows, arguments.blocks, arguments.batches, arguments.rows), strict=True))
-    for name, measure in measures.items():
-        if not arguments.measures or name in arguments.measures:
-            measure(bench, sizes[name])
+    local.mkdir(parents=True, exist_ok=True)
+    try:
+        with alone(local):
+            for name in FOLDERS:
+                shutil.rmtree(local / name, ignore_errors=True)
+            bench = Bench(local, arguments.rounds, Console())
+            sizes = dict(zip(measures, (arguments.rows, arguments.blocks, arguments.batches, arguments.rows), strict=True))
+            for name, measure in measures.items():
+                if not arguments.measures or name in arguments.measures:
+                    measure(bench, sizes[name])
+    except InUse as error:
+        sys.exit(f"[bench] {error}")
 
 
 if __name__ == "__main__":

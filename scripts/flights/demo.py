@@ -8,8 +8,6 @@ called through its own dbtRunner, so that only the first run pays for starting S
 from __future__ import annotations
 
 import argparse
-import contextlib
-import fcntl
 import itertools
 import os
 import shutil
@@ -17,7 +15,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -29,6 +27,7 @@ from rich.table import Table
 
 import events
 import report
+from metastore import InUse, alone
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL = "path:models/flights"
@@ -57,24 +56,6 @@ def terminal(log: Path) -> TextIO:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     return kept
-
-
-@contextlib.contextmanager
-def alone(local: Path, target: str) -> Iterator[None]:
-    """Hold the demo's lock in ``local``. DemoError when another demo runs, or dbt has the metastore that it needs open."""
-    busy = f"another process is using {local}: wait for it to end, or set COLLAPSING_LOCAL to another folder"
-    names = ["demo.lock", "metastore/dbex.lck"] if target in EMBEDDED else ["demo.lock"]
-    with contextlib.ExitStack() as held:
-        for name in names:
-            lock = local / name
-            if name == "demo.lock" or lock.exists():
-                file = held.enter_context(lock.open("a"))
-                try:
-                    # Derby, the metastore's database, locks dbex.lck this way while it is open.
-                    fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except OSError:
-                    raise DemoError(busy) from None
-        yield
 
 
 def reach_server(target: str) -> None:
@@ -364,9 +345,9 @@ def main() -> int:
     signal.signal(signal.SIGINT, stop)
     started = time.perf_counter()
     try:
-        with alone(local, arguments.target):
+        with alone(local, is_embedded=arguments.target in EMBEDDED):
             Demo(local, console, arguments.seed, arguments.target).run()
-    except DemoError as error:
+    except (DemoError, InUse) as error:
         console.print(f"[bold red]The demo failed:[/bold red] {error}", highlight=False)
         return 1
     except Exception as error:  # anything not foreseen: a sentence here, the stack in the log

@@ -1,0 +1,48 @@
+"""One process at a time on the Derby metastore of a folder: asked for before Spark starts, so that the second is told why."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TextIO
+
+
+class InUse(Exception):
+    """Another process uses the folder; the text says which, since when where that is known, and what to do."""
+
+
+@contextlib.contextmanager
+def alone(local: Path, is_embedded: bool = True) -> Iterator[None]:
+    """Hold the folder ``local``, and see that no other process has opened its metastore, if that is what Spark will use.
+
+    The system lets go of what a killed process held. InUse when another script, dbt or Spark is at work there.
+    """
+    with (local / "in_use").open("a+") as file:
+        if not _locked(file):
+            file.seek(0)
+            raise InUse(f"{local} is being used by {file.read() or 'another process'}: {_WHAT_TO_DO}")
+        file.truncate(0)
+        file.write(f"process {os.getpid()} since {time.strftime('%Y-%m-%d %H:%M:%S')}")
+        file.flush()
+        derby = local / "metastore" / "dbex.lck"
+        if is_embedded and derby.exists():
+            with derby.open("a") as lock:  # Derby locks it this way for as long as it is open
+                if not _locked(lock):
+                    raise InUse(f"{local / 'metastore'} is open in another process, dbt's or Spark's: {_WHAT_TO_DO}")
+        yield
+
+
+_WHAT_TO_DO = "wait for it to end, or set COLLAPSING_LOCAL to another folder"
+
+
+def _locked(file: TextIO) -> bool:
+    """Lock a file for this process; gives whether it could."""
+    try:
+        fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
