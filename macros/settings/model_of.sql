@@ -3,11 +3,12 @@
     and nowhere else.
 #}
 {% macro _model_of(relation) %}
+    {% set identifier = relation.identifier or '' %}{# a subquery has none #}
     {% for node in graph.nodes.values() if node.resource_type == 'model' %}
         {#- the names of shards are asked of no other model: this is called often, of every model there is -#}
-        {% set is_of_shard = relation.identifier.startswith(node.alias ~ '__shard_') %}
-        {% if node.schema == relation.schema and (node.alias == relation.identifier
-            or (is_of_shard and relation.identifier in collapsing._shard_names(node))) %}
+        {% set is_of_shard = identifier.startswith(node.alias ~ '__shard_') %}
+        {% if node.schema == relation.schema and (node.alias == identifier
+            or (is_of_shard and identifier in collapsing._shard_names(node))) %}
             {{ return(node) }}
         {% endif %}
     {% endfor %}
