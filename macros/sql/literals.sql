@@ -1,12 +1,12 @@
 {# Gives a value that came from data as a Spark string literal: nothing in it can end the literal. #}
 {% macro _text_literal(value) %}
-    {{ return("'" ~ (value | string).replace('\\', '\\\\').replace("'", "\\'") ~ "'") }}
+    {{ return(collapsing._text_literals([value])) }}
 {% endmacro %}
 
 
-{# Gives texts that came from data as string literals, with commas between: at once, for there may be ten thousand. #}
-{% macro _text_literals(texts) %}
-    {{ return("'" ~ texts | map('replace', '\\', '\\\\') | map('replace', "'", "\\'") | join("', '") ~ "'") }}
+{# Gives values as string literals with commas between: at once, for there may be ten thousand. #}
+{% macro _text_literals(values) %}
+    {{ return("'" ~ values | map('string') | map('replace', '\\', '\\\\') | map('replace', "'", "\\'") | join("', '") ~ "'") }}
 {% endmacro %}
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import shutil
 import statistics
 import sys
 import time
@@ -24,7 +23,7 @@ from rich.console import Console
 from rich.progress import track
 from rich.table import Table
 
-from metastore import InUse, alone
+from workspace import InUse, alone, start_afresh
 
 PROJECT = Path(__file__).parent / "project"
 SCHEMA = "demo"  # of the profile's target parquet, in a warehouse of its own
@@ -269,8 +268,7 @@ def main() -> None:
     local.mkdir(parents=True, exist_ok=True)
     try:
         with alone(local):
-            for name in FOLDERS:
-                shutil.rmtree(local / name, ignore_errors=True)
+            start_afresh(local, FOLDERS)
             bench = Bench(local, arguments.rounds, Console())
             sizes = dict(zip(measures, (arguments.rows, arguments.blocks, arguments.batches, arguments.rows), strict=True))
             for name, measure in measures.items():

@@ -27,7 +27,7 @@ from rich.table import Table
 
 import events
 import report
-from metastore import InUse, alone
+from workspace import InUse, alone, start_afresh
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL = "path:models/flights"
@@ -69,16 +69,6 @@ def reach_server(target: str) -> None:
         raise DemoError(f"nothing listens on {address[0]}:{address[1]}: start the servers with scripts/cluster start") from None
     if target == "connect":
         os.environ["SPARK_REMOTE"] = f"sc://{address[0]}:{address[1]}"
-
-
-def start_afresh(local: Path, names: Sequence[str]) -> None:
-    """Remove folders that an earlier demo left in ``local``. Nothing outside of it."""
-    for name in names:
-        folder = local / name
-        if folder.is_symlink():
-            folder.unlink()
-        elif folder.exists():
-            shutil.rmtree(folder)
 
 
 def land(file: Path, folder: Path) -> None:

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from metastore import InUse, alone
+from workspace import InUse, alone
 
 pytestmark = pytest.mark.only("parquet")
 
 HOLDER = (
-    "import sys, metastore, pathlib\nwith metastore.alone(pathlib.Path(sys.argv[1])):\n    print('held', flush=True)\n    input()"
+    "import sys, workspace, pathlib\nwith workspace.alone(pathlib.Path(sys.argv[1])):\n    print('held', flush=True)\n    input()"
 )
 
 
@@ -23,7 +23,7 @@ def test_the_second_script_is_told_who_is_at_work_and_a_killed_one_holds_nothing
         [sys.executable, "-c", HOLDER, str(tmp_path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env={"PYTHONPATH": str(Path(sys.modules["metastore"].__file__).parent)},
+        env={"PYTHONPATH": str(Path(sys.modules["workspace"].__file__).parent)},
     ) as first:
         assert first.stdout.readline() == b"held\n"
         said = rf"{re.escape(str(tmp_path))} is being used by process {first.pid} since 20\d\d-.*: wait for it to end"

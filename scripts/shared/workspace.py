@@ -1,12 +1,13 @@
-"""One process at a time on the Derby metastore of a folder: asked for before Spark starts, so that the second is told why."""
+"""The folder that a script works in: one process at a time, asked for before Spark starts, since Derby takes no more."""
 
 from __future__ import annotations
 
 import contextlib
 import fcntl
 import os
+import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
@@ -46,3 +47,13 @@ def _locked(file: TextIO) -> bool:
     except OSError:
         return False
     return True
+
+
+def start_afresh(local: Path, names: Sequence[str]) -> None:
+    """Remove folders that an earlier run left in ``local``. Nothing outside of it."""
+    for name in names:
+        folder = local / name
+        if folder.is_symlink():
+            folder.unlink()
+        elif folder.exists():
+            shutil.rmtree(folder)
