@@ -9,8 +9,7 @@
         {%- set settings = collapsing._ledger_settings(model.name, model.config.meta.get('collapsing')) -%}
         {%- set columns = collapsing._stage_columns(stage, settings, model.name) -%}
         {%- do collapsing._begin_writing(stage) -%}
-        {%- set stage = collapsing._in_shard(stage, settings) -%}
-        {%- do collapsing._guard_full_refresh(stage, this, settings) -%}
+        {%- do collapsing._guard_full_refresh(collapsing._in_shard(stage, settings), this, settings) -%}
         {%- set held = collapsing._batches_of(this) if is_incremental() else none -%}
         {%- if held -%}
             {%- do collapsing._refuse_changed_rules(this, settings) -%}
@@ -18,6 +17,7 @@
             {%- do collapsing._follow_columns(this, settings, columns) -%}
             {%- do collapsing._drop_covered(this, held) if collapsing._may_write() -%}
         {%- endif -%}
+        {%- set stage = collapsing._in_shard(collapsing._resolved_once(stage), settings) -%}
         {%- set batch = collapsing._take_batch(stage, this, settings, columns, held) -%}
         {%- set fold = collapsing._fold(stage, this if held else none, settings, columns, batch) -%}
         {%- do collapsing._begin_table(this, fold, not held) -%}

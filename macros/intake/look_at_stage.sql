@@ -33,7 +33,7 @@
                 {%- endfor %}
             from {{ stage }}
             {%- if folded %}
-            where not {{ collapsing._is_block_in(settings, columns, folded) }} or {{ block }} is null
+            where not {{ collapsing._is_block_folded(settings, columns, folded) }} or {{ block }} is null
             {%- endif %}
         )
         group by grouping sets ((ledger_block), ())

@@ -18,31 +18,35 @@
 
 {#
     Gives, of a ledger that holds the batches `held`,
-        folded   tokens of the blocks that are folded
+        folded   the blocks that are folded, a list of {block, taken_in, packed, place}: the last two as _is_packed_in needs them
         undone   pairs [batch, the batch that it takes back], newest first
         unread   batches whose blocks count as unread again
+    In one row of JSON, by one task: dbt guesses types from each cell of a result, and there may be ten thousand blocks.
 #}
 {% macro _notes_of(ledger, held) %}
     {% set notes = {'folded': [], 'undone': [], 'unread': []} %}
     {% set blocks = load_relation(collapsing._blocks_relation(ledger)) %}
     {% if held and blocks %}
-        {% set rows = collapsing._rows_of(
-            'select block, taken_in, undoes, unread from ' ~ blocks ~ ' where ' ~ collapsing._is_held(held)
-        ) %}
-        {#- few rows undo anything; of the others there may be ten thousand, so that they are filtered no more than needed -#}
-        {% set undos = rows | selectattr(2) | list %}
+        {% set sql %}
+            select
+                to_json(collect_list(struct(block, taken_in, {{ collapsing._packed('block') }} as packed, {{ collapsing._place('block') }} as place))
+                    filter (where block is not null)),
+                to_json(collect_list(struct(taken_in, undoes, unread)) filter (where undoes is not null))
+            from (select /*+ coalesce(1) */ * from {{ blocks }} where {{ collapsing._is_held(held) }})
+        {% endset %}
+        {% set row = collapsing._rows_of(sql)[0] %}
+        {% set undos = fromjson(row[1]) %}
         {% set targets = {} %}
-        {% for row in undos %}
-            {% do targets.update({row[1]: row[2]}) %}
+        {% for undo in undos %}
+            {% do targets.update({undo.taken_in: undo.undoes}) %}
         {% endfor %}
         {#- an undo that was itself taken back undoes nothing -#}
-        {% for row in undos | sort(attribute='1', reverse=true) if row[1] not in notes.undone | map('last') %}
-            {% do notes.undone.append([row[1], row[2]]) %}
-            {% set taken_out = collapsing._taken_out_by(row[1], targets) %}
-            {% do notes.unread.append(taken_out) if row[3] and taken_out %}
+        {% for undo in undos | sort(attribute='taken_in', reverse=true) if undo.taken_in not in notes.undone | map('last') %}
+            {% do notes.undone.append([undo.taken_in, undo.undoes]) %}
+            {% set taken_out = collapsing._taken_out_by(undo.taken_in, targets) %}
+            {% do notes.unread.append(taken_out) if undo.unread and taken_out %}
         {% endfor %}
-        {% set folded = rows | rejectattr(1, 'in', notes.unread) if notes.unread else rows %}
-        {% do notes.folded.extend(folded | map('first') | reject('none')) %}
+        {% do notes.folded.extend(fromjson(row[0]) | rejectattr('taken_in', 'in', notes.unread)) %}
     {% endif %}
     {{ return(notes) }}
 {% endmacro %}

@@ -78,22 +78,3 @@
     {% endfor %}
     {{ return(lasts | max) }}
 {% endmacro %}
-
-
-{# Gives SQL that is true for the rows of the blocks given. Tokens are compared as what they are, so that a filter on a
-   partition column or on _metadata opens only the files of those blocks. #}
-{% macro _is_block_in(settings, columns, tokens) %}
-    {% if not tokens %}
-        {{ return('false') }}
-    {% endif %}
-    {% set block = adapter.quote(settings.block) %}
-    {% set dtype = (columns | selectattr('name', 'equalto', settings.block) | first).dtype %}
-    {% set marks = {
-        'tinyint': ['', 'Y'], 'smallint': ['', 'S'], 'int': ['', ''], 'bigint': ['', 'L'], 'date': ["date'", "'"]
-    }.get(dtype) %}
-    {% if marks %}
-        {{ return(block ~ ' in (' ~ marks[0] ~ tokens | join(marks[1] ~ ', ' ~ marks[0]) ~ marks[1] ~ ')') }}
-    {% endif %}
-    {% set block = block if dtype == 'string' else 'cast(' ~ block ~ ' as string)' %}
-    {{ return(block ~ ' in (' ~ collapsing._text_literals(tokens) ~ ')') }}
-{% endmacro %}

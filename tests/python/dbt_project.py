@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from dbt.cli.main import dbtRunner, dbtRunnerResult
+from dbt.contracts.graph.manifest import Manifest
+from dbt_common.events.base_types import EventMsg
 from pyspark.sql import SparkSession
 
 VIEW = "{{ config(materialized='view') }}\n"
@@ -71,16 +73,34 @@ class DbtProject:
         self.schema = schema
         self.target = target
         self._directories = ["--project-dir", str(directory), "--profiles-dir", str(profiles)]
-        self._runner = dbtRunner()
+        self._parsed: dict[str, tuple[list, Manifest]] = {}
 
-    def invoke(self, *command: str, variables: dict | None = None, runner: dbtRunner | None = None) -> dbtRunnerResult:
-        """Run a dbt command and give dbt's result, failed or not; `runner` is one with callbacks of its own."""
+    def invoke(
+        self, *command: str, variables: dict | None = None, callbacks: Sequence[Callable[[EventMsg], None]] = ()
+    ) -> dbtRunnerResult:
+        """Run a dbt command and give dbt's result, failed or not; `callbacks` hear dbt's events."""
         given = [*command, *self._directories]
         if command[0] not in ("deps", "clean"):
             given += ["--target-path", str(self.target)]
         if variables:
             given += ["--vars", json.dumps(variables)]
-        return (runner or self._runner).invoke(["--quiet", "--no-use-colors", *given])
+        manifest = None
+        if command[0] not in ("deps", "clean", "parse"):
+            files, named = self._files(), json.dumps(variables)
+            if files != self._parsed.get(named, [None])[0]:
+                parsed = self.invoke("parse", variables=variables)
+                if not parsed.success:
+                    return parsed
+                self._parsed[named] = files, parsed.result
+            manifest = self._parsed[named][1]
+        return dbtRunner(manifest, [*callbacks]).invoke(["--quiet", "--no-use-colors", *given])
+
+    def _files(self) -> list[tuple[str, int]]:
+        """Give the project's files and when each was written: a parse takes as long as a small run, and few tests write one."""
+        files = [*self.directory.glob("*.yml")]
+        for folder in ("models", "macros", "tests", "seeds"):
+            files += self.directory.joinpath(folder).rglob("*.*")
+        return sorted((str(path), path.stat().st_mtime_ns) for path in files)
 
     def run(self, *command: str, variables: dict | None = None) -> dict[str, str]:
         """Run a dbt command that must succeed; gives {node name: status}. Raises DbtFailed."""

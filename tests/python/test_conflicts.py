@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
-from dbt.cli.main import dbtRunner
 from dbt_project import VIEW, model, statement_of
 from pyspark.sql import SparkSession
 
@@ -35,8 +35,10 @@ class Rival:
     def _commit(self) -> None:
         assert self._at_work.wait(120), "dbt should have come to the insert"
         jobs = self._spark.sparkContext.statusTracker()
+        until = time.monotonic() + 120
         while not jobs.getActiveJobsIds():
-            threading.Event().wait(0.05)
+            assert time.monotonic() < until, "the insert should have started a job"
+            time.sleep(0.05)
         self._spark.sql(self._insert)
 
 
@@ -54,7 +56,7 @@ def test_of_two_writers_of_one_batch_delta_refuses_the_one_that_comes_second(mak
     project.run("run")
     project.sql("insert into raced.arrived values (1, 3, 'slow')")
     rival = Rival("raced.contested", batch=2)
-    result = project.invoke("run", "--select", "contested", runner=dbtRunner(callbacks=[rival]))
+    result = project.invoke("run", "--select", "contested", callbacks=[rival])
     rival.thread.join()
     assert not result.success
     assert "DELTA_CONCURRENT_APPEND" in result.result.results[0].message

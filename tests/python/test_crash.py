@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 from conftest import PLAIN, WITH_LOG
-from dbt.cli.main import dbtRunner
 from dbt_project import statement_of
 from lives import LEDGERS, SUMMED, live_project, stage
 from pyspark.errors import AnalysisException
@@ -30,14 +29,14 @@ LEDGER_STEPS = [
     in_full("describe extended"),
     in_full("select grouping("),
     in_full("insert overwrite table crash.{}__blocks"),
-    in_full("create or replace temporary view"),
+    in_full("create or replace temporary view {}__dbt_tmp"),
     always("insert overwrite table crash.{} "),
     always("show partitions crash.{}__history", only=PLAIN),
     always("select min(ledger_batch), max(ledger_batch) from crash.{}__history", only=WITH_LOG),
     in_full("insert overwrite table crash.{}__history"),
 ]
 PROJECTION_STEPS = [
-    in_full("create or replace temporary view"),
+    in_full("create or replace temporary view {}__dbt_tmp"),
     always("insert overwrite table crash.{} "),
     in_full("show tblproperties", 2),
 ]
@@ -102,7 +101,7 @@ def _die_and_recover(crash, models: tuple[str, ...], begins: str, place: int) ->
     project, life = crash
     stage(project, life.next_block())
     failpoint = Failpoint(models, begins, place)
-    project.invoke("run", "--exclude", "finals", "sums", runner=dbtRunner(callbacks=[failpoint]))
+    project.invoke("run", "--exclude", "finals", "sums", callbacks=[failpoint])
     project.run("run", "--exclude", "finals", "sums")
     life.check(project.rows)
     return failpoint.died
@@ -121,9 +120,9 @@ def test_a_projection_that_dies_before_a_statement(crash, begins: str, place: in
 
 def test_two_runs_that_die_one_after_the_other(crash) -> None:
     project, life = crash
-    for begins in ("insert overwrite table crash.{} ", "create or replace temporary view"):
+    for begins in ("insert overwrite table crash.{} ", "create or replace temporary view {}__dbt_tmp"):
         stage(project, life.next_block())
-        project.invoke("run", "--exclude", "finals", "sums", runner=dbtRunner(callbacks=[Failpoint(tuple(LEDGERS), begins, 1)]))
+        project.invoke("run", "--exclude", "finals", "sums", callbacks=[Failpoint(tuple(LEDGERS), begins, 1)])
     project.run("run", "--exclude", "finals", "sums")
     life.check(project.rows)
 
@@ -132,9 +131,9 @@ def test_a_full_refresh_that_dies_is_finished_by_the_next_run(crash, spark, targ
     project, life = crash
     names = (*LEDGERS, *(f"sums_of_{name}" for name in SUMMED))
     failpoint = Failpoint(names, CREATES.get(target, "create table crash.{} "), 1)
-    project.invoke("run", "--full-refresh", "--exclude", "finals", "sums", runner=dbtRunner(callbacks=[failpoint]))
+    project.invoke("run", "--full-refresh", "--exclude", "finals", "sums", callbacks=[failpoint])
     assert failpoint.died == set(LEDGERS)
-    project.invoke("run", "--full-refresh", "--select", *names[len(LEDGERS) :], runner=dbtRunner(callbacks=[failpoint]))
+    project.invoke("run", "--full-refresh", "--select", *names[len(LEDGERS) :], callbacks=[failpoint])
     for name in names if target in ON_DISK else ():
         task = _folder(spark, name) / "_temporary" / "0" / "task"
         task.mkdir(parents=True)
@@ -151,7 +150,7 @@ def test_a_full_refresh_that_dies_before_spark_has_registered_its_partition(cras
     for name in ("collapsed", "sums_of_signed"):
         project.sql(f"create table crash.written using parquet as select * from crash.{name}")
         failpoint = Failpoint((name,), "create table crash.{} ", 1)
-        project.invoke("run", "--full-refresh", "--select", name, runner=dbtRunner(callbacks=[failpoint]))
+        project.invoke("run", "--full-refresh", "--select", name, callbacks=[failpoint])
         assert failpoint.died
         spark.conf.set("spark.sql.hive.manageFilesourcePartitions", "false")
         project.sql(f"create table crash.{name} using parquet partitioned by (ledger_batch) as select * from crash.written")
@@ -170,7 +169,7 @@ def test_a_first_run_that_dies_is_finished_by_the_next_run(crash, spark, target:
         project.sql(f"drop table crash.{name}")
     fills = "insert overwrite table crash.{} " if target in PLAIN else CREATES.get(target, "create table crash.{} ")
     failpoint = Failpoint(tuple(LEDGERS), fills, 1)
-    project.invoke("run", "--exclude", "finals", "sums", runner=dbtRunner(callbacks=[failpoint]))
+    project.invoke("run", "--exclude", "finals", "sums", callbacks=[failpoint])
     assert failpoint.died == set(LEDGERS)
     for name in LEDGERS if target in ON_DISK else ():
         (_folder(spark, name) / "_temporary" / "0" / "task").mkdir(parents=True)

@@ -7,7 +7,6 @@ import threading
 
 import pytest
 from conftest import PLAIN, WITH_LOG
-from dbt.cli.main import dbtRunner
 from dbt_project import VIEW
 from lives import LEDGERS, Life, live_project, stage
 from test_crash import Failpoint, always, in_full
@@ -28,9 +27,9 @@ def _fold_next(project, life: Life, *selected: str) -> None:
     project.run("run", *selected)
 
 
-def _operate(project, operation: str, runner: dbtRunner | None = None, **arguments):
+def _operate(project, operation: str, callbacks=(), **arguments):
     """Run an operation; gives dbt's result."""
-    return project.invoke("run-operation", f"collapsing.{operation}", "--args", json.dumps(arguments), runner=runner)
+    return project.invoke("run-operation", f"collapsing.{operation}", "--args", json.dumps(arguments), callbacks=callbacks)
 
 
 def _optimize(project, model: str, **arguments) -> None:
@@ -120,7 +119,7 @@ def test_an_optimize_that_dies_is_finished_by_what_comes_next(shrunk, begins: st
     _fold_next(project, life)
     for ledger in ("versioned", "signed", "replaced"):
         failpoint = Failpoint(("macro_optimize",), begins.format(ledger), place)
-        _operate(project, "optimize", runner=dbtRunner(callbacks=[failpoint]), model=ledger)
+        _operate(project, "optimize", callbacks=[failpoint], model=ledger)
         assert failpoint.died, ledger
     life.check(project.rows)
     _fold_next(project, life)

@@ -6,7 +6,6 @@ import json
 import re
 
 import pytest
-from dbt.cli.main import dbtRunner
 from dbt_project import LEDGER, VIEW, DbtProject, model
 
 LEDGERS = {
@@ -41,8 +40,13 @@ def _fold(project: DbtProject, block: str, rows: str, *selected: str) -> None:
 def _optimize(project: DbtProject, name: str) -> list[str]:
     """Optimize a model; gives the lines that it says."""
     said: list[str] = []
-    runner = dbtRunner(callbacks=[lambda event: said.append(event.info.msg) if event.info.name == "JinjaLogInfo" else None])
-    assert project.invoke("run-operation", "collapsing.optimize", "--args", json.dumps({"model": name}), runner=runner).success
+
+    def hears(event) -> None:
+        if event.info.name == "JinjaLogInfo":
+            said.append(event.info.msg)
+
+    given = json.dumps({"model": name})
+    assert project.invoke("run-operation", "collapsing.optimize", "--args", given, callbacks=[hears]).success
     return said
 
 
