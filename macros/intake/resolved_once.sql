@@ -1,10 +1,9 @@
 {#
     Gives what a run reads of its stage, a relation: a temporary view of the session that keeps how Spark has resolved the stage,
-    with the list of its files. Four statements read the stage, and each would list them again. Not on Thrift, where dbt-spark waits
-    `poll_interval` for each of the two statements more.
+    with the list of its files. Four statements read the stage, and each would list them again.
 #}
 {% macro _resolved_once(stage) %}
-    {% if not collapsing._may_write() or adapter.config.credentials.method != 'session' %}
+    {% if not collapsing._may_write() %}
         {{ return(stage) }}
     {% endif %}
     {% set view = adapter.quote(this.identifier ~ '__stage') %}

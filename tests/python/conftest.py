@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from dbt.adapters.spark.connections import PyhiveConnectionWrapper, SparkCredentials
+from dbt.adapters.spark.connections import SparkCredentials
 from dbt_project import DbtProject, stranger_files, write_files
 from processes import REMOTE
 from pyspark.sql import SparkSession
@@ -85,17 +85,6 @@ def _turn_ansi_on() -> None:
     SparkCredentials.__post_init__ = with_ansi
 
 
-def _look_often() -> None:
-    """Let dbt-spark look at statements on Thrift every few milliseconds: the profile can say whole seconds alone."""
-    as_dbt_has_it = PyhiveConnectionWrapper.__init__
-
-    def often(connection: PyhiveConnectionWrapper, *given, **named) -> None:
-        as_dbt_has_it(connection, *given, **named)
-        connection.poll_interval = 0.02
-
-    PyhiveConnectionWrapper.__init__ = often
-
-
 @pytest.fixture(scope="session")
 def object_store() -> Iterator[dict[str, str]]:
     """An S3 server in this process, with a bucket; gives the environment of its target in profiles.yml."""
@@ -132,7 +121,6 @@ def local(tmp_path_factory: pytest.TempPathFactory, target: str, request: pytest
         os.environ |= request.getfixturevalue("object_store")
     if target in SERVERS:
         os.environ["SPARK_REMOTE"] = REMOTE  # the session of the tests, which both servers share, and dbt's on connect
-        _look_often()
     if request.config.getoption("--ansi"):
         _turn_ansi_on()
     # what it says, the exception says again
