@@ -85,7 +85,8 @@ class DbtProject:
         if variables:
             given += ["--vars", json.dumps(variables)]
         manifest = None
-        if command[0] not in ("deps", "clean", "parse"):
+        # dbt adds an inline query to the project that it has parsed, and finds it there the next time
+        if command[0] not in ("deps", "clean", "parse") and "--inline" not in command:
             files, named = self._files(), json.dumps(variables)
             if files != self._parsed.get(named, [None])[0]:
                 parsed = self.invoke("parse", variables=variables)
