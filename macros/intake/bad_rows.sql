@@ -60,7 +60,7 @@
         {% endfor %}
         {{ collapsing._refuse(
             model.name,
-            'bad rows: nothing was appended and no block counts as read.\n  ' ~ lines | join('\n  ')
+            'bad rows in ' ~ stage ~ ', nothing was appended and no block counts as read.\n  ' ~ lines | join('\n  ')
         ) }}
     {% endif %}
 {% endmacro %}
