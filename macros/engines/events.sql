@@ -109,9 +109,9 @@ stored as (
     {% if settings.input == 'signed' %}
         {{ return('false') }}
     {% elif settings.sign %}
-        {{ return(adapter.quote(settings.sign) ~ ' = -1') }}
+        {{ return(collapsing._as_mark(settings.sign) ~ ' = -1') }}
     {% elif settings.is_deleted %}
-        {{ return('cast(' ~ adapter.quote(settings.is_deleted) ~ ' as int) = 1') }}
+        {{ return(collapsing._as_mark(settings.is_deleted) ~ ' = 1') }}
     {% endif %}
     {{ return('false') }}
 {% endmacro %}

@@ -5,15 +5,20 @@
         {% do reasons.update({'null_version': collapsing._any_null(settings.version)}) %}
     {% endif %}
     {% if settings.sign %}
-        {% do reasons.update({'bad_sign': 'coalesce(' ~ adapter.quote(settings.sign) ~ ' not in (1, -1), true)'}) %}
+        {% do reasons.update({'bad_sign': 'coalesce(' ~ collapsing._as_mark(settings.sign) ~ ' not in (1, -1), true)'}) %}
     {% elif settings.is_deleted %}
-        {% set flag = 'cast(' ~ adapter.quote(settings.is_deleted) ~ ' as int)' %}
-        {% do reasons.update({'bad_sign': 'coalesce(' ~ flag ~ ' not in (0, 1), true)'}) %}
+        {% do reasons.update({'bad_sign': 'coalesce(' ~ collapsing._as_mark(settings.is_deleted) ~ ' not in (0, 1), true)'}) %}
     {% endif %}
     {% if settings.block %}
         {% do reasons.update({'null_block': collapsing._any_null([settings.block])}) %}
     {% endif %}
     {{ return(reasons) }}
+{% endmacro %}
+
+
+{# Gives SQL for the number that a sign or a mark of deletes stands for, of whatever type; NULL, in ANSI mode too, for none. #}
+{% macro _as_mark(column) %}
+    {{ return('try_cast(' ~ adapter.quote(column) ~ ' as double)') }}
 {% endmacro %}
 
 
@@ -44,23 +49,21 @@
 
 
 {#
-    Stops the run before anything is appended when unread rows are bad: names ledger, reason, count, keys and blocks. Rows that
-    are set aside do not stop it; but a row without a block token belongs to no batch, and would be set aside by each.
+    Stops the run before anything is appended when unread rows are bad: names ledger, reason, count, keys and blocks. Rows that are
+    set aside do not stop it. But a row without a block token belongs to no batch, and would be set aside by each; and of two files
+    with one token nobody can say whose it is.
 #}
 {% macro _refuse_bad_rows(stage, settings, columns, found) %}
-    {% set stopping = {} %}
-    {% for reason, rows in found.bad.items() if settings.on_bad_rows == 'fail' or reason == 'null_block' %}
-        {% do stopping.update({reason: rows}) %}
-    {% endfor %}
-    {% if stopping %}
-        {% set lines = [] %}
-        {% for reason, condition in collapsing._bad_row_reasons(settings).items() if reason in stopping %}
+    {% set lines = collapsing._duplicate_blocks(stage, settings, columns, found) %}
+    {% for reason, condition in collapsing._bad_row_reasons(settings).items() %}
+        {% if reason in found.bad and (settings.on_bad_rows == 'fail' or reason == 'null_block') %}
             {% set samples = collapsing._sample_keys(stage, settings, columns, found, condition) %}
-            {% do lines.append(reason ~ ': ' ~ stopping[reason] ~ ' rows, for example ' ~ samples | join('; ')) %}
-        {% endfor %}
+            {% do lines.append(reason ~ ': ' ~ found.bad[reason] ~ ' rows, for example ' ~ samples | join('; ')) %}
+        {% endif %}
+    {% endfor %}
+    {% if lines %}
         {{ collapsing._refuse(
-            model.name,
-            'bad rows in ' ~ stage ~ ', nothing was appended and no block counts as read.\n  ' ~ lines | join('\n  ')
+            model.name, 'bad rows in its stage, nothing was appended and no block counts as read.\n  ' ~ lines | join('\n  ')
         ) }}
     {% endif %}
 {% endmacro %}

@@ -5,7 +5,7 @@
         {{ return('false') }}
     {% endif %}
     {% set block = adapter.quote(settings.block) %}
-    {% set dtype = (columns | selectattr('name', 'equalto', settings.block) | first).dtype %}
+    {% set dtype = collapsing._token_type(settings, columns) %}
     {% set marks = {
         'tinyint': ['', 'Y'], 'smallint': ['', 'S'], 'int': ['', ''], 'bigint': ['', 'L'], 'date': ["date'", "'"]
     }.get(dtype) %}
@@ -17,10 +17,15 @@
 {% endmacro %}
 
 
+{# Gives the type of the stage's token column. #}
+{% macro _token_type(settings, columns) %}
+    {{ return((columns | selectattr('name', 'equalto', settings.block) | first).dtype) }}
+{% endmacro %}
+
+
 {# Gives SQL that is true for the rows of folded blocks, a list as _notes_of gives it. #}
 {% macro _is_block_folded(settings, columns, folded) %}
-    {% set dtype = (columns | selectattr('name', 'equalto', settings.block) | first).dtype %}
-    {% if dtype == 'string' and folded | length > 1000 %}
+    {% if folded | length > 1000 and collapsing._token_type(settings, columns) == 'string' %}
         {{ return(collapsing._is_packed_in(adapter.quote(settings.block), folded)) }}
     {% endif %}
     {{ return(collapsing._is_block_in(settings, columns, folded | map(attribute='block') | list)) }}
@@ -29,7 +34,7 @@
 
 {#
     Gives SQL that is true for tokens of a list as _notes_of gives it. Spark plans ten thousand literals for a third of a second,
-    one literal for nothing: it holds the tokens in 1,024 places, each token in that of its hash.
+    one literal for nothing: it holds the tokens in _places places, each token in that of its hash.
 #}
 {% macro _is_packed_in(block, folded) %}
     {% set by_place = {} %}
@@ -37,7 +42,7 @@
         {% do by_place.update({group.grouper: group.list | map(attribute='packed') | join(',')}) %}
     {% endfor %}
     {% set places = [] %}
-    {% for place in range(1024) %}
+    {% for place in range(collapsing._places()) %}
         {% do places.append(by_place.get(place, '')) %}
     {% endfor %}
     {{ return(
@@ -53,7 +58,13 @@
 {% endmacro %}
 
 
-{# Gives SQL for the place of a token among those of _is_packed_in. #}
+{# Gives how many places _is_packed_in has: tokens of one place are looked at one after the other. #}
+{% macro _places() %}
+    {{ return(1024) }}
+{% endmacro %}
+
+
+{# Gives SQL for the place of a token. #}
 {% macro _place(block) %}
-    {{ return('pmod(hash(' ~ block ~ '), 1024)') }}
+    {{ return('pmod(hash(' ~ block ~ '), ' ~ collapsing._places() ~ ')') }}
 {% endmacro %}

@@ -1,7 +1,8 @@
 {#
     Reads the keys of the unread part of a stage once and gives
         rows      how many rows are unread
-        summary   a list of {token, rows}, one for each block, in token order; one with token none where there is no block setting
+        summary   a list of {token, rows, has_files}, one for each block, in token order; one with token none where there is no
+                  block setting. has_files is whether its rows are known to come from several files
         blocks    the tokens alone
         bounds    text of the least and the greatest of each key column that literals can bound: {column: [least, greatest]}
         bad       {reason: rows} of rows that cannot be folded
@@ -15,7 +16,8 @@
             grouping(ledger_block) = 1 as is_total,
             ledger_block,
             min(ledger_arrival) as arrival,
-            count(*) as staged
+            count(*) as staged,
+            coalesce(min(ledger_file) <> max(ledger_file), false) as has_files
             {%- for reason in reasons %},
             count_if(ledger_reason = '{{ reason }}') as {{ reason }}
             {%- endfor %}
@@ -27,6 +29,7 @@
             select
                 cast({{ block }} as string) as ledger_block,
                 {{ block }} as ledger_arrival,
+                {{ collapsing._file_of_row(stage, settings) }} as ledger_file,
                 {{ collapsing._bad_reason(settings) }} as ledger_reason
                 {%- for column in bounded %},
                 {{ adapter.quote(column.name) }}
@@ -43,15 +46,15 @@
     {% set found = {'rows': 0, 'summary': [], 'blocks': [], 'bounds': {}, 'bad': {}} %}
     {% for row in collapsing._rows_of(sql) %}
         {% if not row[0] %}
-            {% do found.summary.append({'token': row[1], 'rows': row[3]}) %}
+            {% do found.summary.append({'token': row[1], 'rows': row[3], 'has_files': row[4]}) %}
             {% do found.blocks.append(row[1]) if row[1] is not none %}
         {% else %}
             {% do found.update({'rows': row[3]}) %}
             {% for reason in reasons %}
-                {% do found.bad.update({reason: row[3 + loop.index]}) if row[3 + loop.index] %}
+                {% do found.bad.update({reason: row[4 + loop.index]}) if row[4 + loop.index] %}
             {% endfor %}
             {% for column in bounded %}
-                {% set place = 2 + (reasons | length) + 2 * loop.index %}
+                {% set place = 3 + (reasons | length) + 2 * loop.index %}
                 {% do found.bounds.update({column.name: [row[place], row[place + 1]]}) %}
             {% endfor %}
         {% endif %}

@@ -18,24 +18,26 @@
 
 {#
     Gives, of a ledger that holds the batches `held`,
-        folded   the blocks that are folded, a list of {block, taken_in, packed, place}: the last two as _is_packed_in needs them
         undone   pairs [batch, the batch that it takes back], newest first
         unread   batches whose blocks count as unread again
+        folded   `with_blocks`: the blocks that are folded, a list of {block, taken_in, packed, place}, the last two for _is_packed_in
     In one row of JSON, by one task: dbt guesses types from each cell of a result, and there may be ten thousand blocks.
 #}
-{% macro _notes_of(ledger, held) %}
-    {% set notes = {'folded': [], 'undone': [], 'unread': []} %}
+{% macro _notes_of(ledger, held, with_blocks=false) %}
+    {% set notes = {'undone': [], 'unread': [], 'folded': []} %}
     {% set blocks = load_relation(collapsing._blocks_relation(ledger)) %}
     {% if held and blocks %}
         {% set sql %}
             select
-                to_json(collect_list(struct(block, taken_in, {{ collapsing._packed('block') }} as packed, {{ collapsing._place('block') }} as place))
-                    filter (where block is not null)),
                 to_json(collect_list(struct(taken_in, undoes, unread)) filter (where undoes is not null))
+                {%- if with_blocks %},
+                to_json(collect_list(struct(block, taken_in, {{ collapsing._packed('block') }} as packed, {{ collapsing._place('block') }} as place))
+                    filter (where block is not null))
+                {%- endif %}
             from (select /*+ coalesce(1) */ * from {{ blocks }} where {{ collapsing._is_held(held) }})
         {% endset %}
         {% set row = collapsing._rows_of(sql)[0] %}
-        {% set undos = fromjson(row[1]) %}
+        {% set undos = fromjson(row[0]) %}
         {% set targets = {} %}
         {% for undo in undos %}
             {% do targets.update({undo.taken_in: undo.undoes}) %}
@@ -46,7 +48,7 @@
             {% set taken_out = collapsing._taken_out_by(undo.taken_in, targets) %}
             {% do notes.unread.append(taken_out) if undo.unread and taken_out %}
         {% endfor %}
-        {% do notes.folded.extend(fromjson(row[0]) | rejectattr('taken_in', 'in', notes.unread)) %}
+        {% do notes.folded.extend(fromjson(row[1]) | rejectattr('taken_in', 'in', notes.unread)) if with_blocks %}
     {% endif %}
     {{ return(notes) }}
 {% endmacro %}

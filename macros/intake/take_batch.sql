@@ -12,7 +12,7 @@
 #}
 {% macro _take_batch(stage, ledger, settings, columns, held) %}
     {% set last = held.last if held else collapsing._last_of_earlier_lives(ledger) %}
-    {% set notes = collapsing._notes_of(ledger, held) %}
+    {% set notes = collapsing._notes_of(ledger, held, with_blocks=true) %}
     {% set found = collapsing._look_at_stage(stage, settings, columns, notes.folded) %}
     {% do collapsing._refuse_bad_rows(stage, settings, columns, found) %}
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 from dbt_project import LEDGER, VIEW, model
 
@@ -10,6 +13,8 @@ BAD_ROWS = {
     "null_version": "(11, null, false, 'a', 1, 1)",
     "bad_sign": "(12, 1, null, 'a', 1, 1)",
 }
+# A mark of deletes may be text: what is no truth value is a bad row, in ANSI mode too.
+TEXT_MARKS = VIEW + "select * from values (1, 1, '0', 'good'), (2, 1, 'maybe', 'it''s bad') as t (id, version, is_deleted, block)"
 
 
 @pytest.fixture(scope="module")
@@ -23,21 +28,22 @@ def bad_rows(make_project):
             f"cast(col7 as string) as block from values (10, 1, false, 'a', 1, 1, 'good'), {row[:-1]}, 'it''s bad')"
         )
         files[f"models/{reason}.sql"] = model(f"ledger(ref('stg_{reason}'))", LEDGER)
+    files["models/stg_text_mark.sql"] = TEXT_MARKS
+    files["models/text_mark.sql"] = model("ledger(ref('stg_text_mark'))", LEDGER)
     files["models/stg_null_block.sql"] = VIEW + "select 1 as id, 1 as version, false as is_deleted, cast(null as string) as block"
     files["models/null_block.sql"] = model("ledger(ref('stg_null_block'))", LEDGER)
     project = make_project("bad_rows", files)
     return project, project.fails("run")
 
 
-@pytest.mark.parametrize("reason", [*BAD_ROWS, "null_block"])
-def test_bad_rows_stop_the_run_before_anything_is_appended(bad_rows, reason: str) -> None:
+@pytest.mark.parametrize("name", [*BAD_ROWS, "text_mark", "null_block"])
+def test_bad_rows_stop_the_run_before_anything_is_appended(bad_rows, name: str) -> None:
     project, said = bad_rows
-    assert f"model '{reason}': bad rows in" in said
-    assert f"{reason}: 1 rows, for example" in said
-    if reason != "null_block":
-        assert "in block it's bad" in said
-    assert reason not in [row[1] for row in project.rows("show tables in bad_rows")]
-    assert f"{reason}__blocks" not in [row[1] for row in project.rows("show tables in bad_rows")]
+    about = said.split(f"model '{name}': bad rows in its stage, nothing was appended")[1].split("model '")[0]
+    assert f"{'bad_sign' if name == 'text_mark' else name}: 1 rows, for example {{" in about
+    assert ("in block it's bad" in about) == (name != "null_block")
+    assert name not in [row[1] for row in project.rows("show tables in bad_rows")]
+    assert f"{name}__blocks" not in [row[1] for row in project.rows("show tables in bad_rows")]
 
 
 @pytest.fixture(scope="module")
@@ -90,3 +96,41 @@ def test_a_row_without_a_token_cannot_be_set_aside(rejecting) -> None:
     said = rejecting.fails("run", "--select", "kept")
     assert "null_block: 1 rows" in said and "null_key" not in said
     assert rejecting.rows("select count(*) from kept__rejects where ledger_batch = 4") == [(0,)]
+
+
+def test_two_files_of_one_name_are_not_one_block(make_project, tmp_path: Path) -> None:
+    """A stage that reads several folders and takes the file's name for the token; a day of many files is a block, though."""
+    for folder, row in enumerate([{"id": 1}, {"id": 2}]):
+        (tmp_path / str(folder)).mkdir()
+        (tmp_path / str(folder) / "2013 01.json").write_text(json.dumps(row | {"version": 1, "is_deleted": False}))
+    row = "from_json(value, 'id int, version int, is_deleted boolean') as staged, _metadata.file_name as name"
+    staged = f"select staged.*, {{}} as block from (select {row} from text.`{tmp_path}/*`)"
+    project = make_project(
+        "twins",
+        {
+            "models/stage.sql": VIEW + staged.format("name"),
+            "models/kept.sql": model("ledger(ref('stage'))", LEDGER | {"on_bad_rows": "reject"}),
+            "models/kept.yml": "models: [{name: kept, data_tests: [{collapsing.complete: {arguments: {stage: ref('stage')}}}]}]",
+            "models/stage_of_years.sql": VIEW + staged.format("left(name, 4)"),
+            "models/years.sql": model("ledger(ref('stage_of_years'))", LEDGER),
+            "models/stage_of_pairs.sql": VIEW + "select a.* from {{ ref('stage') }} as a cross join {{ ref('stage') }} as b",
+            "models/pairs.sql": model("ledger(ref('stage_of_pairs'))", LEDGER),
+        },
+    )
+    said = project.fails("run")
+    assert "model 'kept': bad rows in its stage" in said
+    assert "duplicate_block: 2 rows in block 2013%2001.json of several files" in said
+    assert '/0/2013%2001.json with {"id":1}; file:' in said and '/1/2013%2001.json with {"id":2}' in said
+    assert "kept" not in [row[1] for row in project.rows("show tables in twins")]
+    for others in ("years", "pairs"):
+        assert project.rows(f"select count(distinct id), count(distinct ledger_block) from {others}") == [(2, 1)]
+
+    (tmp_path / "1" / "2013 01.json").rename(tmp_path / "1" / "2013 02.json")
+    project.run("run", "--select", "kept")
+    assert project.rows("select id, ledger_block from kept order by id") == [(1, "2013%2001.json"), (2, "2013%2002.json")]
+    project.run("test")
+    # the name of a folded block: not read, and said by the test
+    (tmp_path / "1" / "2013 01.json").write_text(json.dumps({"id": 3, "version": 1, "is_deleted": False}))
+    project.run("run", "--select", "kept")
+    assert project.rows("select count(*) from kept") == [(2,)]
+    assert "complete_kept" in project.fails("test")
