@@ -44,8 +44,8 @@ PROJECTION_STEPS = [
 
 # Where tables are folders that the test can write into.
 ON_DISK = tuple(target for target in PLAIN if target != "s3")
-# How a full refresh fills a table where it does not say `create table`.
-CREATES = {"delta": "create or replace table crash.{} "}
+# How a table is filled that is built anew, where dbt-spark does not say `create table`.
+CREATES = dict.fromkeys(WITH_LOG, "create or replace table crash.{} ")
 
 
 class Died(Exception):
