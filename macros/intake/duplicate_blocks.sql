@@ -45,7 +45,7 @@
                     from {{ stage }}
                     where {{ collapsing._is_block_in(settings, columns, several) }}
                 )
-                where endswith(ledger_block, substring_index(ledger_file, '/', -1))
+                where endswith(ledger_block, nullif(substring_index(ledger_file, '/', -1), ''))
                 group by ledger_block, ledger_file
             )
             group by ledger_block
