@@ -115,8 +115,6 @@ def local(tmp_path_factory: pytest.TempPathFactory, target: str, request: pytest
         "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
         "DBT_TARGET": target,
         "SPARK_LOCAL_IP": "127.0.0.1",
-        # many small statements: the time of a second compiler and of several collectors of garbage never comes back
-        "JDK_JAVA_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=512m",
     }
     (folder / "landing" / "flight_events").mkdir(parents=True)
     if target == "s3":
