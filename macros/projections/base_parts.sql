@@ -16,21 +16,21 @@
 
 {# Gives the rows of a projection's base. What adds up to nothing is left out, and with it what floats have left behind. #}
 {% macro _base_parts(projection, held, upto) %}
-{%- set added, kept, counts = [], [], [] -%}
-{%- set columns = adapter.get_columns_in_relation(projection) | map(attribute='name') | list -%}
-{%- for column in columns if column != 'ledger_batch' -%}
-    {%- set adds_up = column.startswith('ledger_') and column != 'ledger_part' and not column.startswith('ledger_value_') -%}
-    {%- do (added if adds_up else kept).append(column) -%}
-    {%- if adds_up and not column.startswith('ledger_sum_') -%}
-        {%- do counts.append('coalesce(sum(' ~ adapter.quote(column) ~ '), 0) <> 0') -%}
+{%- set merged, kept, counts = [], [], [] -%}
+{%- for column in adapter.get_columns_in_relation(projection) -%}
+    {%- set name = adapter.quote(column.name) -%}
+    {%- if column.name == 'ledger_batch' -%}
+        {%- do merged.append(-upto ~ ' as ledger_batch') -%}
+    {%- elif column.name == 'ledger_part' or column.name.startswith('ledger_value_') or not column.name.startswith('ledger_') -%}
+        {%- do merged.append(name) -%}
+        {%- do kept.append(column.name) -%}
+    {%- else -%}
+        {%- do merged.append(collapsing._sum_of_parts(projection, column.name, column.dtype) ~ ' as ' ~ name) -%}
+        {%- do counts.append('coalesce(sum(' ~ name ~ '), 0) <> 0') if not column.name.startswith('ledger_sum_') -%}
     {%- endif -%}
 {%- endfor -%}
 select /*+ coalesce(1) */
-    {%- for column in columns %}
-    {{ -upto ~ ' as ledger_batch' if column == 'ledger_batch'
-        else 'try_sum(' ~ adapter.quote(column) ~ ') as ' ~ adapter.quote(column) if column in added
-        else adapter.quote(column) }}{{ ',' if not loop.last }}
-    {%- endfor %}
+    {{ merged | join(',\n    ') }}
 from {{ projection }}
 where
     (ledger_batch = {{ -held.base }} or ledger_batch > {{ held.base }})

@@ -106,11 +106,29 @@
 {% macro _sum_that_fits(part, dtype) %}
     {% set total = 'try_sum(' ~ part ~ ')' %}
     {% if dtype == 'double' %}
-        {{ return('if(abs(' ~ total ~ ") < double('infinity'), " ~ total ~ ', null)') }}
+        {#- on the way to a sum that fits, floats may pass what does: such are added up as multiples of 2 to the 64 -#}
+        {% set small = '5.421010862427522E-20D' %}
+        {% set multiple = 'try_sum(' ~ part ~ ' * ' ~ small ~ ') / ' ~ small %}
+        {{ return('coalesce(' ~ collapsing._if_finite(total) ~ ', ' ~ collapsing._if_finite(multiple) ~ ')') }}
     {% elif dtype.startswith('decimal') %}
         {{ return('try_cast(' ~ total ~ ' as ' ~ dtype ~ ')') }}
     {% endif %}
     {{ return(total) }}
+{% endmacro %}
+
+
+{# Gives SQL for a double that is neither infinite nor NaN, which Spark orders above infinity; else NULL. #}
+{% macro _if_finite(value) %}
+    {{ return('if(abs(' ~ value ~ ") < double('infinity'), " ~ value ~ ', null)') }}
+{% endmacro %}
+
+
+{# Gives SQL for the sum of a part in the type that it is kept in: NULL of none, and an error where it does not fit. #}
+{% macro _sum_to_keep(part, dtype, projection, measure) %}
+    {{ return(
+        'if(count(' ~ part ~ ') = 0, null, '
+        ~ collapsing._or_error(collapsing._sum_that_fits(part, dtype), projection, measure) ~ ')'
+    ) }}
 {% endmacro %}
 
 

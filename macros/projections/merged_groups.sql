@@ -17,7 +17,7 @@
         {{ collapsing._merged_measure(projection, measure, types, values) }} as {{ adapter.quote(measure.name) }}
         {{- ',' if not loop.last }}
         {%- endfor %}
-    from {{ collapsing._parts_by_value(parts, settings, groups, types) | indent(4) if values else parts }}
+    from {{ collapsing._parts_by_value(projection, parts, settings, groups, types) | indent(4) if values else parts }}
     {%- if values %}
     where
         ledger_part = 0
@@ -34,7 +34,7 @@
 
 
 {# Gives a subquery of one row for each group, and one for each group and value, with what the batches add up to. #}
-{% macro _parts_by_value(parts, settings, groups, types) %}
+{% macro _parts_by_value(projection, parts, settings, groups, types) %}
 {%- set values, others = [], ['ledger_part', 'ledger_sign', 'ledger_batch'] -%}
 {%- for measure in collapsing._value_measures(settings.measures) -%}
     {%- do values.append('ledger_value_' ~ measure.name) -%}
@@ -46,10 +46,19 @@
         {%- endfor %}
         ledger_part,
         {%- for name in types if name.startswith('ledger_') and name not in values + others %}
-        try_sum({{ adapter.quote(name) }}) as {{ adapter.quote(name) }},
+        {{ collapsing._sum_of_parts(projection, name, types[name]) }} as {{ adapter.quote(name) }},
         {%- endfor %}
         sum(ledger_sign) as ledger_sign
     from {{ parts }}
     group by {{ collapsing._row_list(groups + values + ['ledger_part']) }}
 )
 {%- endmacro %}
+
+
+{# Gives SQL for what a column of a projection adds up to, over rows of one group, or of one group and value. #}
+{% macro _sum_of_parts(projection, column, dtype) %}
+    {% if column.startswith('ledger_sum_') %}
+        {{ return(collapsing._sum_to_keep(adapter.quote(column), dtype, projection, column.removeprefix('ledger_sum_'))) }}
+    {% endif %}
+    {{ return('sum(' ~ adapter.quote(column) ~ ')') }}
+{% endmacro %}

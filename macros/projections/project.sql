@@ -132,8 +132,7 @@ having count(*) > 0
     {% elif not part.dtype %}
         {{ return(collapsing._of_groups('sum(' ~ column ~ ')', values, 'null')) }}
     {% endif %}
-    {% set total = collapsing._or_error(collapsing._sum_that_fits(column, part.dtype), this, measure) %}
-    {{ return(collapsing._of_groups('if(count(' ~ column ~ ') = 0, null, ' ~ total ~ ')', values, 'null')) }}
+    {{ return(collapsing._of_groups(collapsing._sum_to_keep(column, part.dtype, this, measure), values, 'null')) }}
 {% endmacro %}
 
 

@@ -431,8 +431,18 @@ def test_what_is_not_finite_leaves_no_trace_when_it_is_gone(edges) -> None:
     fold("floats 4", "(20, 1, false, 'far', 1e308D), (21, 1, false, 'near', 1D)", columns, "floats")
     fold("floats 5", "(22, 1, false, 'far', 1e308D)", columns, "floats")
     _fails_to_read(project, "floats", "total")
+    merge = project.invoke("run-operation", "collapsing.optimize", "--args", "{model: floats}")
+    assert not merge.success, "a base could not give the infinity back"
     fold("floats 6", "(20, 2, true, null, null)", columns, "floats")
     assert project.rows(final)[1] == ("far", 1e308, 1e308, 1e308, 1e308, 1)
+    # batches, rows of one batch, and parts that are merged pass the greatest double on the way to a sum that fits
+    rows = "(23, 1, false, 'wide', 1e308D), (24, 1, false, 'wide', 1e308D), (25, 1, false, 'wide', -1e308D)"
+    fold("floats 7", rows, columns, "floats")
+    wide = ("wide", 1e308, 1e308 / 3, -1e308, 1e308, 2)
+    assert project.rows(final)[-1] == wide
+    before = project.rows(final)
+    project.run("run-operation", "collapsing.optimize", "--args", "{model: floats}")
+    assert project.rows(final) == before and project.rows("select min(ledger_batch) from floats") == [(-7,)]
 
 
 def _fails_to_read(project, name: str, measure: str) -> None:
