@@ -85,8 +85,10 @@ def test_bad_rows_can_be_set_aside(rejecting) -> None:
     assert rejecting.rows(REJECTS) == aside
     # and overwritten by one that does; staged again under a token of its own, a mended row is folded
     rejecting.sql("insert into rejecting.arrived values (null, 1, false, 30, 'b3'), (3, 1, false, 11, 'b3')")
-    result = rejecting.invoke("run")
-    assert result.success
+    events: list = []
+    assert rejecting.invoke("run", callbacks=[events.append]).success
+    warned = [event.info.msg for event in events if event.info.level == "warn" and "model 'kept'" in event.info.msg]
+    assert len(warned) == 1 and "set aside in rejecting.kept__rejects, ledger_batch 3 (null_key: 1)" in warned[0], warned
     assert rejecting.rows(REJECTS) == [*aside, (30, "null_key", "b3", 3)]
     assert rejecting.rows("select id, amount from live order by id") == [(1, 10), (2, 20), (3, 11)]
 
