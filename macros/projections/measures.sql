@@ -51,8 +51,7 @@
     {% if dtype != 'double' %}
         {{ return([count, sum]) }}
     {% endif %}
-    {# Spark orders NaN above infinity #}
-    {% do sum.update({'added': 'if(abs(' ~ value ~ ") < double('infinity'), " ~ sum.added ~ ', null)'}) %}
+    {% do sum.update({'added': collapsing._if_finite(value, sum.added)}) %}
     {% set parts = [count, sum] %}
     {% for name, sql in collapsing._not_finite().items() %}
         {% do parts.append({
@@ -109,7 +108,7 @@
         {#- on the way to a sum that fits, floats may pass what does: such are added up as multiples of 2 to the 64 -#}
         {% set small = '5.421010862427522E-20D' %}
         {% set multiple = 'try_sum(' ~ part ~ ' * ' ~ small ~ ') / ' ~ small %}
-        {{ return('coalesce(' ~ collapsing._if_finite(total) ~ ', ' ~ collapsing._if_finite(multiple) ~ ')') }}
+        {{ return('coalesce(' ~ collapsing._if_finite(total, total) ~ ', ' ~ collapsing._if_finite(multiple, multiple) ~ ')') }}
     {% elif dtype.startswith('decimal') %}
         {{ return('try_cast(' ~ total ~ ' as ' ~ dtype ~ ')') }}
     {% endif %}
@@ -117,9 +116,9 @@
 {% endmacro %}
 
 
-{# Gives SQL for a double that is neither infinite nor NaN, which Spark orders above infinity; else NULL. #}
-{% macro _if_finite(value) %}
-    {{ return('if(abs(' ~ value ~ ") < double('infinity'), " ~ value ~ ', null)') }}
+{# Gives SQL for something where a double is neither infinite nor NaN, which Spark orders above infinity; else NULL. #}
+{% macro _if_finite(double, something) %}
+    {{ return('if(abs(' ~ double ~ ") < double('infinity'), " ~ something ~ ', null)') }}
 {% endmacro %}
 
 
