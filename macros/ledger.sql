@@ -19,7 +19,7 @@
         {%- endif -%}
         {%- set stage = collapsing._in_shard(collapsing._resolved_once(stage), settings) -%}
         {%- set batch = collapsing._take_batch(stage, this, settings, columns, held) -%}
-        {%- set fold = collapsing._fold(stage, this if held else none, settings, columns, batch) -%}
+        {%- set fold = collapsing._in_kept_types(collapsing._fold(stage, this if held else none, settings, columns, batch)) -%}
         {%- do collapsing._begin_table(this, fold, not held) -%}
         {{- fold -}}
     {%- endif -%}

@@ -15,7 +15,7 @@
         {%- set types = collapsing._types_of(ledger) if finer else collapsing._argument_types(ledger, settings) -%}
         {%- set position = collapsing._position_of(this, ledger, settings) -%}
         {%- set rows = ledger if position.after is not none else collapsing._counted_rows(ledger) -%}
-        {%- set parts = collapsing._project(rows, settings, types, position, finer) -%}
+        {%- set parts = collapsing._in_kept_types(collapsing._project(rows, settings, types, position, finer)) -%}
         {%- do collapsing._begin_table(this, parts, position.after is none) -%}
         {{- parts -}}
     {%- endif -%}

@@ -5,7 +5,7 @@
 {% macro _follow_columns(ledger, settings, columns) %}
     {% set wanted, stored = {}, {} %}
     {% for column in collapsing._kept_columns(columns, settings) %}
-        {% do wanted.update({column.name: column.dtype}) %}
+        {% do wanted.update({column.name: collapsing._kept_type(column.dtype)}) %}
     {% endfor %}
     {% for column in adapter.get_columns_in_relation(ledger) if not column.name.startswith('ledger_') %}
         {% do stored.update({column.name: column.dtype}) %}

@@ -20,7 +20,7 @@ COLUMNS = {
     "shop": "string",
     "amount": "bigint",
     "loaded_at": "timestamp",
-    "ledger_sign": "tinyint",
+    "ledger_sign": "{{ 'int' if target.name == 'iceberg' else 'tinyint' }}",
     "ledger_block": "string",
     "ledger_batch": "int",
 }

@@ -44,3 +44,34 @@ def test_what_has_left_the_table_stays_in_the_ledger(staged: DbtProject) -> None
     staged.sql("truncate table staged.arrived")
     _arrive(staged, (4, 1, False, "d"))
     assert staged.rows("select id, version from live order by id") == [(1, 2), (3, 1), (4, 1)]
+
+
+def test_small_integers_are_kept_in_the_types_that_the_format_has(make_project, target: str) -> None:
+    """Iceberg widens them: with on_schema_change dbt compares the types of a run with those of the table."""
+    watched = "{{ config(on_schema_change='fail') }}\n"
+    sums = {"group_by": {"shelf": "cast(version as tinyint)"}, "measures": {"least": "min(size)", "n": "count(*)"}}
+    project = make_project(
+        "small",
+        {
+            "models/stage.sql": VIEW + "select * from small.arrived",
+            "models/kept.sql": watched + model("ledger(ref('stage'))", LEDGER),
+            "models/sums.sql": watched + model("projection(ref('kept'))", sums),
+            "models/live.sql": VIEW + "select * from {{ collapsing.final(ref('kept')) }}",
+            "models/shelves.sql": VIEW + "select * from {{ collapsing.final(ref('sums')) }}",
+        },
+    )
+    project.sql("create schema if not exists small")
+    small = "size smallint, sizes array<tinyint>, box struct<tinyint: int, wide: map<smallint, tinyint>>"
+    project.sql(f"create table small.arrived ({COLUMNS}, {small}) using parquet")
+    for block, rows in {"a": ((1, 7), (2, -300)), "b": ((1, 8),)}.items():
+        for key, size in rows:
+            nested = "array(1, null), named_struct('tinyint', 5, 'wide', map(300, 3))"
+            version = 2 if block == "b" else 1
+            project.sql(f"insert into small.arrived select {key}, {version}, false, '{block}', {size}, {nested}")
+        project.run("run")
+    told = "id, size, to_json(sizes), to_json(box)"
+    nested = "[1,null]", '{"tinyint":5,"wide":{"300":3}}'
+    assert project.rows(f"select {told} from live order by id") == [(1, 8, *nested), (2, -300, *nested)]
+    assert project.rows("select * from shelves order by shelf") == [(1, -300, 1), (2, 8, 1)]
+    kept = "int" if target == "iceberg" else "tinyint"
+    assert dict(row[:2] for row in project.rows("describe kept"))["ledger_sign"] == kept
