@@ -32,23 +32,21 @@
     {% endif %}
     {% set after = collapsing._size_of(relation, collapsing._batches_of(relation)) %}
     {% do collapsing._say(node.name, 'rows: ' ~ before.rows ~ ', now ' ~ after.rows) %}
-    {% do collapsing._say(node.name, 'bytes: ' ~ before.bytes ~ ', now ' ~ after.bytes) if before.bytes is not none %}
+    {% do collapsing._say(node.name, 'bytes: ' ~ before.bytes ~ ', now ' ~ after.bytes) %}
 {% endmacro %}
 
 
-{#
-    Gives {rows, bytes} of the batches that a table holds, without those that its base stands for; bytes are those of data files,
-    none where the format does not tell them.
-#}
+{# Gives {rows, bytes} of the batches that a table holds, without those that its base stands for; bytes are of data files. #}
 {% macro _size_of(relation, held) %}
-    {% set rows = relation ~ ' where ' ~ collapsing._is_held(held) %}
+    {% set is_held = ' where ' ~ collapsing._is_held(held) %}
     {% if collapsing._model_of(relation).config.file_format == 'iceberg' %}
-        {{ return({'rows': collapsing._rows_of('select count(*) from ' ~ rows)[0][0], 'bytes': none}) }}
+        {% set sql = 'select count(*), (select coalesce(sum(file_size_in_bytes), 0) from (select file_size_in_bytes, partition.ledger_batch '
+            ~ 'from ' ~ relation ~ '.files where content = 0)' ~ is_held ~ ') from ' ~ relation ~ is_held %}
+    {% else %}
+        {% set sql = 'select coalesce(sum(file_rows), 0), coalesce(sum(bytes), 0) from (select count(*) as file_rows, '
+            ~ 'max(_metadata.file_size) as bytes from ' ~ relation ~ is_held ~ ' group by _metadata.file_path)' %}
     {% endif %}
-    {% set row = collapsing._rows_of(
-        'select coalesce(sum(file_rows), 0), coalesce(sum(bytes), 0) from (select count(*) as file_rows, '
-        ~ 'max(_metadata.file_size) as bytes from ' ~ rows ~ ' group by _metadata.file_path)'
-    )[0] %}
+    {% set row = collapsing._rows_of(sql)[0] %}
     {{ return({'rows': row[0], 'bytes': row[1]}) }}
 {% endmacro %}
 

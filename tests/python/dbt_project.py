@@ -127,6 +127,21 @@ class DbtProject:
         """Give the rows of a query as tuples, in the query's order."""
         return [tuple(row) for row in self.sql(statement).collect()]
 
+    def batches(self, table: str) -> list[int]:
+        """Give the numbers of the batches that a ledger or projection holds, those without rows too."""
+        if self._is_plain(table):
+            return sorted(int(row[0].split("=")[1]) for row in self.rows(f"show partitions {table}"))
+        return [row[0] for row in self.rows(f"select distinct ledger_batch from {table} order by 1")]
+
+    def drop_batch(self, table: str, number: int) -> None:
+        """Take a batch out of a table, as no run does it."""
+        drops = f"alter table {table} drop partition" if self._is_plain(table) else f"delete from {table} where"
+        self.sql(f"{drops} (ledger_batch = {number})")
+
+    def _is_plain(self, table: str) -> bool:
+        """Give whether a table is one of plain parquet, whose batches are its partitions."""
+        return ("Provider", "parquet") in [row[:2] for row in self.rows(f"describe table extended {table}")]
+
     def write(self, path: str, text: str) -> None:
         """Write a file of the project, making its folders."""
         write_files(self.directory, {path: text})

@@ -9,8 +9,6 @@ import pytest
 from conftest import REPOSITORY
 from dbt_project import DbtProject, nodes_of
 
-pytestmark = pytest.mark.only("parquet")  # compares partitions too
-
 EXAMPLES = ("--select", "path:models/examples")
 
 # ledger or projection: the seed of its expected rows
@@ -113,8 +111,15 @@ def as_text(project: DbtProject, relations: dict[str, str]) -> dict[str, Rows]:
     queries = []
     for name, relation in relations.items():
         columns = project.sql(f"select * from {relation}").columns
-        row = ", ".join(f"cast(`{column}` as string)" for column in columns)
-        queries.append(f"select '{name}' as name, array({row}) as row from {relation}")
+        row = [f"cast(`{column}` as string)" for column in columns]
+        held = "true"
+        if "ledger_sign" in columns:
+            # on formats with a log a batch without rows is a row of nothing
+            own = ", ".join(
+                text for column, text in zip(columns, row, strict=True) if column not in ("ledger_sign", "ledger_batch")
+            )
+            held = f"not (ledger_sign = 0 and coalesce({own}) is null)"
+        queries.append(f"select '{name}' as name, array({', '.join(row)}) as row from {relation} where {held}")
     rows: dict[str, list] = {name: [] for name in relations}
     for name, row in project.rows(" union all ".join(queries)):
         rows[name].append(tuple(row))
@@ -127,7 +132,7 @@ class Held:
 
     final: Rows
     appended: Rows
-    batches: list[tuple]
+    batches: list[int]
     blocks: Rows
 
 
@@ -137,16 +142,15 @@ def look(project: DbtProject) -> dict[str, Held]:
     final = as_text(project, {name: f"{name}_final" for name in EXPECTED})
     appended = as_text(project, {name: name for name in EXPECTED})
     blocks = as_text(project, {name: f"{name}__blocks" for name in LEDGERS if f"{name}__blocks" in tables})
-    return {
-        name: Held(final[name], appended[name], project.rows(f"show partitions {name}"), blocks.get(name, []))
-        for name in EXPECTED
-    }
+    return {name: Held(final[name], appended[name], project.batches(name), blocks.get(name, [])) for name in EXPECTED}
 
 
 @pytest.fixture(scope="module")
 def steps(repository: DbtProject) -> dict[int, dict[str, Held]]:
     """Give what every example holds after each step; step 2 has also passed dbt's own tests of that step."""
     repository.run("seed", "--select", "path:seeds/examples", "--full-refresh")
+    for table in [row[1] for row in repository.rows("show tables") if row[1].split("__")[0] in EXPECTED]:
+        repository.sql(f"drop table {table}")  # a server keeps what earlier tests left
     held = {}
     for step in range(5):
         command = ["run", *EXAMPLES, "--full-refresh"] if step == 0 else ["run", *FOLDED]
@@ -294,7 +298,7 @@ def test_the_examples_own_tests_fail_on_wrong_data(steps, repository, spoil):
         repository.run("seed", "--select", "path:seeds/examples,*_expected*")
     else:
         for name in EXPECTED:
-            repository.sql(f"alter table {name} drop partition (ledger_batch = 9999)")
+            repository.drop_batch(name, 9999)
 
     assert sides == {name: expected_sides(spoil, name) for name in EXPECTED}
     assert {name: str(node.status) for name, node in found.items()} == {
