@@ -31,6 +31,8 @@ CONNECT = int(os.environ.get("COLLAPSING_CONNECT_PORT", "15002"))
 SERVER, MASTER, WORKERS = "server", "master", ("worker-1", "worker-2")
 NAMES = (SERVER, *WORKERS, MASTER)  # the order in which they are stopped
 START_SECONDS, STOP_SECONDS = 180, 30
+# Spark has not shipped it since 4.0 (SPARK-51029). A Thrift session that ends may load all of Hive's functions, one of which needs it.
+HIVE_JAR = "org.apache.hive:hive-llap-common:2.3.10"
 # Only a task on an executor can answer it: a server without workers does not.
 QUESTION = "select sum(id) from range(10)"
 
@@ -211,6 +213,24 @@ def start_master_and_workers() -> str:
     return address
 
 
+def hive_jar() -> Path | None:
+    """Give the jar, which Spark fetches from Maven Central once a machine; None where it cannot be fetched."""
+    ivy = Path.home() / ".ivy2.5.2"
+    group, artifact, version = HIVE_JAR.split(":")
+    jar = ivy / "jars" / f"{group}_{artifact}-{version}.jar"
+    if not jar.exists():
+        say(f"fetching {HIVE_JAR}")
+        command = [str(SPARK / "bin" / "spark-submit"), "--packages", HIVE_JAR, "--conf", f"spark.jars.ivy={ivy}"]
+        command += ["--exclude-packages", "*:[!h]*,*:hadoop*,*:hive-[!l]*"]  # all that it would bring with it
+        command += ["--class", "org.apache.hadoop.util.VersionInfo", "spark-internal"]
+        with (LOGS / "jars.log").open("w") as log:
+            subprocess.run(command, env=os.environ | {"SPARK_HOME": str(SPARK)}, stdout=log, stderr=log)
+    if jar.exists():
+        return jar
+    say(f"{HIVE_JAR} could not be fetched, see {LOGS / 'jars.log'}: Thrift sessions may hang when they end")
+    return None
+
+
 def start_server(master: str) -> None:
     """Start the application that serves Thrift and Connect, with the settings of the embedded target parquet."""
     settings = {
@@ -240,6 +260,8 @@ def start_server(master: str) -> None:
     command += ["--class", "org.apache.spark.sql.hive.thriftserver.HiveThriftServer2"]
     for name, value in settings.items():
         command += ["--conf", f"{name}={value}"]
+    if jar := hive_jar():
+        command += ["--driver-class-path", str(jar)]
     command.append("spark-internal")
     for name, value in hive_settings.items():
         command += ["--hiveconf", f"{name}={value}"]

@@ -44,10 +44,20 @@
 {% endmacro %}
 
 
-{# Marks a new table with the rules that it was folded by. #}
+{#
+    Marks a new table with the rules that it was folded by. By default Iceberg hashes what is written by partition: all of a batch
+    to one task, and the order of a base is lost. A ledger's writes go to its table as Spark has them, unless the model says otherwise.
+#}
 {% macro _sign_ledger(ledger, settings) %}
+    {% set is_hashed = collapsing._model_of(ledger).config.file_format == 'iceberg'
+        and collapsing._property_of(ledger, 'write.distribution-mode') is none %}
     {% call statement('sign_ledger') %}
-        alter table {{ ledger }}
-        set tblproperties ('collapsing.rules' = {{ collapsing._text_literal(tojson(collapsing._rules_of(settings))) }})
+        alter table {{ ledger }} set tblproperties (
+            {%- if is_hashed %}
+            'write.distribution-mode' = 'none',
+            'write.spark.fanout.enabled' = 'true',
+            {%- endif %}
+            'collapsing.rules' = {{ collapsing._text_literal(tojson(collapsing._rules_of(settings))) }}
+        )
     {% endcall %}
 {% endmacro %}

@@ -75,3 +75,24 @@ def test_small_integers_are_kept_in_the_types_that_the_format_has(make_project, 
     assert project.rows("select * from shelves order by shelf") == [(1, -300, 1), (2, 8, 1)]
     kept = "int" if target == "iceberg" else "tinyint"
     assert dict(row[:2] for row in project.rows("describe kept"))["ledger_sign"] == kept
+
+
+def test_settings_name_columns_in_letters_of_either_case(make_project) -> None:
+    settings = {"key": "userId", "version": "VERSION", "is_deleted": "Is_Deleted", "block": "block"}
+    project = make_project(
+        "letters",
+        {
+            "models/stage.sql": VIEW + "select *, id as UserID from letters.arrived",
+            "models/kept.sql": model("ledger(ref('stage'))", settings),
+            "models/sums.sql": model("projection(ref('kept'))", {"group_by": ["USERID"], "measures": {"n": "count(*)"}}),
+            "models/live.sql": VIEW + "select * from {{ collapsing.final(ref('kept')) }}",
+        },
+    )
+    project.sql("create schema if not exists letters")
+    project.sql(f"create table letters.arrived ({COLUMNS}) using parquet")
+    for rows in ("(1, 1, false, 'a'), (2, 1, false, 'a')", "(1, 2, true, 'b'), (2, 3, false, 'b')"):
+        project.sql(f"insert into letters.arrived values {rows}")
+        project.run("run")
+    assert project.rows("select userid, version from live") == [(2, 3)]
+    assert project.rows("select userid from sums group by userid having sum(ledger_sign) > 0") == [(2,)]
+    assert "userId" in project.sql("select * from kept").columns
