@@ -31,7 +31,7 @@ CONNECT = int(os.environ.get("COLLAPSING_CONNECT_PORT", "15002"))
 SERVER, MASTER, WORKERS = "server", "master", ("worker-1", "worker-2")
 NAMES = (SERVER, *WORKERS, MASTER)  # the order in which they are stopped
 START_SECONDS, STOP_SECONDS = 180, 30
-# Spark has not shipped it since 4.0 (SPARK-51029). A Thrift session that ends may load all of Hive's functions, one of which needs it.
+# A Thrift session that ends may load all of Hive's functions. One needs this, which Spark does not ship since 4.0 (SPARK-51029).
 HIVE_JAR = "org.apache.hive:hive-llap-common:2.3.10"
 # Only a task on an executor can answer it: a server without workers does not.
 QUESTION = "select sum(id) from range(10)"

@@ -6,9 +6,11 @@ import json
 import threading
 
 import pytest
-from conftest import PLAIN, WITH_LOG
+from conftest import PLAIN, SERVERS, WITH_LOG
 from dbt_project import VIEW
 from lives import LEDGERS, Life, live_project, stage
+from processes import REMOTE
+from pyspark.sql import SparkSession
 from test_crash import Failpoint, always, in_full
 
 
@@ -130,7 +132,7 @@ def test_an_optimize_that_dies_is_finished_by_what_comes_next(shrunk, begins: st
     life.check(project.rows)
 
 
-def test_readers_see_one_state_or_another_while_batches_come_and_go(shrunk, spark) -> None:
+def test_readers_see_one_state_or_another_while_batches_come_and_go(shrunk, spark, target: str) -> None:
     """Or they stop and say why: on parquet a query cannot be planned while an optimize moves batches."""
     project, life = shrunk
     query = "select count(*), sum(amount) from shrunk.finals where ledger = 'versioned'"
@@ -138,7 +140,7 @@ def test_readers_see_one_state_or_another_while_batches_come_and_go(shrunk, spar
     seen, failed, done = [], [], threading.Event()
 
     def read() -> None:
-        session = spark.newSession()
+        session = SparkSession.builder.remote(REMOTE).create() if target in SERVERS else spark.newSession()
         while not done.is_set():
             try:
                 seen.append(tuple(session.sql(query).first()))
@@ -155,7 +157,7 @@ def test_readers_see_one_state_or_another_while_batches_come_and_go(shrunk, spar
     finally:
         done.set()
         reader.join()
-    assert len(set(seen)) > 1 and set(seen) <= states
+    assert len(set(seen)) > 1 and set(seen) <= states, (seen[-3:], states, failed[-1:])
     assert all("versioned was optimized while this query was being planned: run it again" in error for error in failed)
 
 
