@@ -53,7 +53,12 @@
 
 {# Gives a subquery of the live rows of a ledger's table, as they are or were after the batch `as_of`. #}
 {% macro _final_of_table(table, settings, as_of, across_partitions) %}
-    {% set held = collapsing._batches_of(collapsing._named(table)) if collapsing._keeps_every_row(settings) else none %}
+    {% if not collapsing._keeps_every_row(settings) %}
+        {% set is_listed = collapsing._is_listed_by_scan(table) and as_of is none %}
+        {% set upto = collapsing._last_of(table) if is_listed else as_of %}
+        {{ return(collapsing._uncancelled_rows(collapsing._counted_rows(table, as_of), settings, table, upto)) }}
+    {% endif %}
+    {% set held = collapsing._batches_of(collapsing._named(table)) %}
     {% set base = held.base if held else 0 %}
     {% set rows = collapsing._counted_rows(table, as_of, bounded=collapsing._reads_twice(settings, base)) %}
     {{ return(collapsing._final_of_ledger(rows, settings, base, across_partitions)) }}
@@ -160,18 +165,33 @@
 {% endmacro %}
 
 
-{# Gives a subquery of state rows that no later batch has cancelled. A batch of events holds at most one of a key. #}
-{% macro _uncancelled_rows(rows, settings) %}
+{#
+    Gives a subquery of state rows that no later batch has cancelled. A batch of events holds at most one of a key.
+
+    rows   the ledger's rows that count, as _counted_rows gives them
+    table  the ledger itself, where its cancel rows are read from; none for `rows`. What a base stands for may be there still: its
+           cancel rows cancel nothing of the base
+    upto   SQL for the last batch that counts, on plain parquet, whose two scans may not find the same batches; none for all. It
+           stands here once: twice it could have two values
+#}
+{% macro _uncancelled_rows(rows, settings, table=none, upto=none) %}
 (
-    select states.* except (ledger_sign, ledger_block, ledger_batch)
-    from {{ rows }} as states
+    select states.* except (ledger_sign, ledger_block, ledger_batch{{ ', ledger_upto' if upto is not none }})
+    from {{ rows if upto is none else '(select *, ' ~ upto ~ ' as ledger_upto from ' ~ rows ~ ')' }} as states
     left anti join (
         -- a base holds no cancel rows: its files are not opened
         select {{ collapsing._row_list(settings.key) }}, ledger_batch
-        from {{ rows }}
+        from {{ table or rows }}
         where ledger_sign = -1 and ledger_batch > 0
     ) as cancels
-        on {{ collapsing._same_key(settings.key, 'states', 'cancels') }} and cancels.ledger_batch > states.ledger_batch
-    where states.ledger_sign = 1
+        on {{ collapsing._same_key(settings.key, 'states', 'cancels') }} and cancels.ledger_batch > abs(states.ledger_batch)
+        {%- if upto is not none %}
+        and cancels.ledger_batch <= states.ledger_upto
+        {%- endif %}
+    where
+        states.ledger_sign = 1
+        {%- if upto is not none %}
+        and states.ledger_batch <= states.ledger_upto
+        {%- endif %}
 )
 {%- endmacro %}

@@ -124,10 +124,9 @@
              must not see a batch that another one has missed. Spark plans subqueries first, so that what they have seen all see
 #}
 {% macro _counted_rows(relation, as_of=none, bounded=false) %}
-    {% set is_subquery = relation | string != collapsing._named(relation) | string %}
     {% set base = collapsing._base_of(relation) %}
-    {% set conditions = ['true'] if is_subquery else [] %}
-    {% if not is_subquery and not collapsing._commits_atomically(relation) %}
+    {% set conditions = ['true'] if collapsing._is_subquery(relation) else [] %}
+    {% if collapsing._is_listed_by_scan(relation) %}
         {% do conditions.append(collapsing._is_counted(relation, base)) %}
         {% do conditions.append('ledger_batch <= ' ~ collapsing._last_of(relation)) if bounded and as_of is none %}
     {% endif %}
@@ -138,6 +137,18 @@
         {% do conditions.append('ledger_batch <= if(-' ~ base ~ ' > ' ~ as_of ~ ', raise_error(' ~ gone ~ '), ' ~ as_of ~ ')') %}
     {% endif %}
     {{ return('(select * from ' ~ relation ~ ' where ' ~ conditions | join(' and ') ~ ')' if conditions else relation | string) }}
+{% endmacro %}
+
+
+{# Gives whether a relation is a table of plain parquet, whose batches each scan finds by itself. #}
+{% macro _is_listed_by_scan(relation) %}
+    {{ return(not collapsing._is_subquery(relation) and not collapsing._commits_atomically(relation)) }}
+{% endmacro %}
+
+
+{# Gives whether a ref() renders as a subquery, as under --empty and --sample. #}
+{% macro _is_subquery(relation) %}
+    {{ return(relation | string != collapsing._named(relation) | string) }}
 {% endmacro %}
 
 
