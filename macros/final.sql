@@ -108,9 +108,9 @@
 {% endmacro %}
 
 
-{# Gives whether _final_of_ledger reads the rows more than once. #}
+{# Gives whether _final_of_ledger reads rows that are kept as they are more than once. #}
 {% macro _reads_twice(settings, base) %}
-    {{ return(not collapsing._keeps_every_row(settings) or (base != 0 and not settings.partition_by)) }}
+    {{ return(base != 0 and not settings.partition_by) }}
 {% endmacro %}
 
 

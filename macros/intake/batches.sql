@@ -146,12 +146,6 @@
 {% endmacro %}
 
 
-{# Gives whether a ref() renders as a subquery, as under --empty and --sample. #}
-{% macro _is_subquery(relation) %}
-    {{ return(relation | string != collapsing._named(relation) | string) }}
-{% endmacro %}
-
-
 {#
     Gives SQL that is true for rows of a table of plain parquet that count, `base` being the number of its base. A ledger that is
     optimized while a query is being planned may have lost batches that the older base does not stand for: the query stops then.

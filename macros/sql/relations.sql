@@ -4,9 +4,15 @@
 {% endmacro %}
 
 
+{# Gives whether a ref() renders as a subquery, as under --empty and --sample. #}
+{% macro _is_subquery(relation) %}
+    {{ return(relation | string != collapsing._named(relation) | string) }}
+{% endmacro %}
+
+
 {# Stops a run with --sample that would read a part of a relation and count it as read whole. #}
 {% macro _refuse_sample(relation) %}
-    {% if relation | string != collapsing._named(relation) | string and not flags.EMPTY %}
+    {% if collapsing._is_subquery(relation) and not flags.EMPTY %}
         {{ collapsing._refuse(
             model.name, '--sample would take a part of ' ~ collapsing._named(relation) ~ ' for the whole: what is left out would never'
             ~ " be read. Select this model's tables without --sample, or sample in the SQL of the stage"
