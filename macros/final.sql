@@ -51,17 +51,27 @@
 {% endmacro %}
 
 
-{# Gives a subquery of the live rows of a ledger's table, as they are or were after the batch `as_of`. #}
-{% macro _final_of_table(table, settings, as_of, across_partitions) %}
+{#
+    Gives a subquery of the live rows of a ledger's table, as FINAL gives them in ClickHouse, as they are or were after the batch
+    `as_of`.
+#}
+{% macro _final_of_table(table, settings, as_of=none, across_partitions=true) %}
     {% if not collapsing._keeps_every_row(settings) %}
-        {% set is_listed = collapsing._is_listed_by_scan(table) and as_of is none %}
-        {% set upto = collapsing._last_of(table) if is_listed else as_of %}
-        {{ return(collapsing._uncancelled_rows(collapsing._counted_rows(table, as_of), settings, table, upto)) }}
+        {{ return(
+            '(\n    with ' ~ collapsing._ctes_of_counted(table, as_of) ~ '\n'
+            ~ collapsing._uncancelled_rows('counted', 'later', settings) ~ '\n)'
+        ) }}
     {% endif %}
     {% set held = collapsing._batches_of(collapsing._named(table)) %}
-    {% set base = held.base if held else 0 %}
-    {% set rows = collapsing._counted_rows(table, as_of, bounded=collapsing._reads_twice(settings, base)) %}
-    {{ return(collapsing._final_of_ledger(rows, settings, base, across_partitions)) }}
+    {# a view that was made before the base gives the same, more slowly #}
+    {% if held and held.base and not settings.partition_by %}
+        {{ return(collapsing._final_upon_base(table, settings, as_of)) }}
+    {% endif %}
+    {{ return(
+        '(\n    select * except (ledger_sign, ledger_block, ledger_place, ledger_batch)\n    from '
+        ~ collapsing._shown_rows(collapsing._counted_rows(table, as_of), settings, across_partitions)
+        ~ ('\n    where ledger_sign = 1' if settings.engine == 'replacing') ~ '\n)'
+    ) }}
 {% endmacro %}
 
 
@@ -87,33 +97,6 @@
 {% endmacro %}
 
 
-{#
-    Gives a subquery of the live rows of a ledger, as FINAL gives them in ClickHouse.
-
-    rows      the ledger's rows that count, as _counted_rows gives them
-    settings  as _ledger_settings gives them
-    base      whether the ledger had a base when this was written; the answer is the same without, only found more slowly
-#}
-{% macro _final_of_ledger(rows, settings, base=0, across_partitions=true) %}
-    {% if not collapsing._keeps_every_row(settings) %}
-        {{ return(collapsing._uncancelled_rows(rows, settings)) }}
-    {% elif collapsing._reads_twice(settings, base) %}
-        {{ return(collapsing._final_upon_base(rows, settings)) }}
-    {% endif %}
-    {{ return(
-        '(\n    select * except (ledger_sign, ledger_block, ledger_place, ledger_batch)\n    from '
-        ~ collapsing._shown_rows(rows, settings, across_partitions)
-        ~ ('\n    where ledger_sign = 1' if settings.engine == 'replacing') ~ '\n)'
-    ) }}
-{% endmacro %}
-
-
-{# Gives whether _final_of_ledger reads rows that are kept as they are more than once. #}
-{% macro _reads_twice(settings, base) %}
-    {{ return(base != 0 and not settings.partition_by) }}
-{% endmacro %}
-
-
 {# Gives a subquery of what the engine's rule leaves of rows that are kept as they are, system columns included. #}
 {% macro _shown_rows(rows, settings, across_partitions=true) %}
     {% if settings.engine == 'replacing' %}
@@ -126,27 +109,24 @@
 
 
 {#
-    Gives the same where there is a base: of a key that no later batch names, the base holds what the engine's rule has left
-    already, so that only the other keys are sorted.
+    Gives what _final_of_table gives where there is a base: of a key that no later batch names, the base holds what the engine's rule
+    has left already, so that only the other keys are sorted.
 #}
-{% macro _final_upon_base(rows, settings) -%}
-{%- set later = '(select ' ~ collapsing._row_list(settings.key) ~ ' from ' ~ rows ~ ' where ledger_batch > 0) as later' -%}
+{% macro _final_upon_base(table, settings, as_of) -%}
 {%- set same_key = collapsing._same_key(settings.key, 'base', 'later') -%}
-{%- set shows_cancels = settings.engine == 'versioned_collapsing' -%}
+{%- set is_shown = 'true' if settings.engine == 'versioned_collapsing' else 'ledger_sign = 1' -%}
 (
+    with {{ collapsing._ctes_of_counted(table, as_of) }}
     select * except (ledger_sign, ledger_block, ledger_place, ledger_batch)
-    from {{ rows }} as base
-    left anti join {{ later }} on {{ same_key }}
-    where base.ledger_batch < 0{{ ' and base.ledger_sign = 1' if not shows_cancels }}
+    from base
+    left anti join later on {{ same_key }}
+    where {{ is_shown }}
     union all
     select * except (ledger_sign, ledger_block, ledger_place, ledger_batch)
     from {{ collapsing._shown_rows(
-        '(select * from ' ~ rows ~ ' where ledger_batch > 0 union all select base.* from ' ~ rows ~ ' as base left semi join '
-        ~ later ~ ' on ' ~ same_key ~ ' where base.ledger_batch < 0)', settings
+        '(select * from later union all select * from base left semi join later on ' ~ same_key ~ ')', settings
     ) }}
-    {%- if not shows_cancels %}
-    where ledger_sign = 1
-    {%- endif %}
+    where {{ is_shown }}
 )
 {%- endmacro %}
 
@@ -166,32 +146,17 @@
 
 
 {#
-    Gives a subquery of state rows that no later batch has cancelled. A batch of events holds at most one of a key.
-
-    rows   the ledger's rows that count, as _counted_rows gives them
-    table  the ledger itself, where its cancel rows are read from; none for `rows`. What a base stands for may be there still: its
-           cancel rows cancel nothing of the base
-    upto   SQL for the last batch that counts, on plain parquet, whose two scans may not find the same batches; none for all. It
-           stands here once: twice it could have two values
+    Gives a query of the state rows of `rows` that none of `cancels` takes back, rows of a later batch among others. A batch of
+    events holds at most one of a key.
 #}
-{% macro _uncancelled_rows(rows, settings, table=none, upto=none) %}
-(
-    select states.* except (ledger_sign, ledger_block, ledger_batch{{ ', ledger_upto' if upto is not none }})
-    from {{ rows if upto is none else '(select *, ' ~ upto ~ ' as ledger_upto from ' ~ rows ~ ')' }} as states
+{% macro _uncancelled_rows(rows, cancels, settings) %}
+    select states.* except (ledger_sign, ledger_block, ledger_batch)
+    from {{ rows }} as states
     left anti join (
-        -- a base holds no cancel rows: its files are not opened
         select {{ collapsing._row_list(settings.key) }}, ledger_batch
-        from {{ table or rows }}
-        where ledger_sign = -1 and ledger_batch > 0
+        from {{ cancels }}
+        where ledger_sign = -1
     ) as cancels
-        on {{ collapsing._same_key(settings.key, 'states', 'cancels') }} and cancels.ledger_batch > abs(states.ledger_batch)
-        {%- if upto is not none %}
-        and cancels.ledger_batch <= states.ledger_upto
-        {%- endif %}
-    where
-        states.ledger_sign = 1
-        {%- if upto is not none %}
-        and states.ledger_batch <= states.ledger_upto
-        {%- endif %}
-)
+        on {{ collapsing._same_key(settings.key, 'states', 'cancels') }} and cancels.ledger_batch > states.ledger_batch
+    where states.ledger_sign = 1
 {%- endmacro %}

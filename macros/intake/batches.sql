@@ -119,22 +119,17 @@
     Gives what can stand behind `from` for the rows of a ledger or projection that count, those up to the batch `as_of` or all:
     its base and the batches after it. On parquet the base may stand beside what it covers, and that must be passed over. The base
     is asked of the rows themselves, so that a view over this stays true.
-
-    bounded  whether the query reads these rows more than once: on parquet each scan of a table lists its partitions by itself, and
-             must not see a batch that another one has missed. Spark plans subqueries first, so that what they have seen all see
 #}
-{% macro _counted_rows(relation, as_of=none, bounded=false) %}
+{% macro _counted_rows(relation, as_of=none) %}
     {% set base = collapsing._base_of(relation) %}
     {% set conditions = ['true'] if collapsing._is_subquery(relation) else [] %}
     {% if collapsing._is_listed_by_scan(relation) %}
-        {% do conditions.append(collapsing._is_counted(relation, base)) %}
-        {% do conditions.append('ledger_batch <= ' ~ collapsing._last_of(relation)) if bounded and as_of is none %}
+        {% do conditions.append(
+            collapsing._unless_moved(relation, base, '(ledger_batch = ' ~ base ~ ' or ledger_batch > -' ~ base ~ ')')
+        ) %}
     {% endif %}
     {% if as_of is not none %}
-        {% set gone = collapsing._text_literal(
-            'collapsing: ' ~ relation.identifier ~ ' has no state as_of=' ~ as_of ~ ' any more: it was optimized since'
-        ) %}
-        {% do conditions.append('ledger_batch <= if(-' ~ base ~ ' > ' ~ as_of ~ ', raise_error(' ~ gone ~ '), ' ~ as_of ~ ')') %}
+        {% do conditions.append('ledger_batch <= ' ~ collapsing._unless_forgotten(relation, base, as_of)) %}
     {% endif %}
     {{ return('(select * from ' ~ relation ~ ' where ' ~ conditions | join(' and ') ~ ')' if conditions else relation | string) }}
 {% endmacro %}
@@ -147,25 +142,27 @@
 
 
 {#
-    Gives SQL that is true for rows of a table of plain parquet that count, `base` being the number of its base. A ledger that is
-    optimized while a query is being planned may have lost batches that the older base does not stand for: the query stops then.
-    A projection still has them until its parts are merged again.
+    Gives a condition on rows of a table of plain parquet, but stops the query where the ledger was optimized while it was being
+    planned: batches may be gone then that the older `base` does not stand for. A projection still has them until its parts are
+    merged again.
 #}
-{% macro _is_counted(relation, base) %}
-    {% set is_counted = 'ledger_batch = ' ~ base ~ ' or ledger_batch > -' ~ base %}
+{% macro _unless_moved(relation, base, condition) %}
     {% if collapsing._kind_if_any(collapsing._model_of(relation)) == 'projection' %}
-        {{ return('(' ~ is_counted ~ ')') }}
+        {{ return(condition) }}
     {% endif %}
     {% set moved = collapsing._text_literal(
         'collapsing: ' ~ relation.identifier ~ ' was optimized while this query was being planned: run it again'
     ) %}
-    {{ return('if(ledger_batch < ' ~ base ~ ', raise_error(' ~ moved ~ '), ' ~ is_counted ~ ')') }}
+    {{ return('if(ledger_batch < ' ~ base ~ ', raise_error(' ~ moved ~ '), ' ~ condition ~ ')') }}
 {% endmacro %}
 
 
-{# Gives SQL for the number of the newest batch after the base that has rows; 0 where there is none. #}
-{% macro _last_of(relation) %}
-    {{ return('(select coalesce(max(ledger_batch), 0) from ' ~ collapsing._named(relation) ~ ' where ledger_batch > 0)') }}
+{# Gives SQL for the batch `as_of`, but stops a view that was made before an optimize folded that state into its base. #}
+{% macro _unless_forgotten(relation, base, as_of) %}
+    {% set gone = collapsing._text_literal(
+        'collapsing: ' ~ relation.identifier ~ ' has no state as_of=' ~ as_of ~ ' any more: it was optimized since'
+    ) %}
+    {{ return('if(-' ~ base ~ ' > ' ~ as_of ~ ', raise_error(' ~ gone ~ '), ' ~ as_of ~ ')') }}
 {% endmacro %}
 
 
@@ -173,3 +170,63 @@
 {% macro _base_of(relation) %}
     {{ return('(select coalesce(min(ledger_batch), 0) from ' ~ collapsing._named(relation) ~ ' where ledger_batch < 0)') }}
 {% endmacro %}
+
+
+{#
+    Gives the CTEs `counted`, the rows that _counted_rows gives, and of these `base` and `later`, for a query that reads them more
+    than once.
+
+    On plain parquet every scan lists the table's partitions by itself, and none may take for newest what another has not seen. So
+    base and newest batch are asked for once, as columns of one CTE: Spark copies it to where it stands, but runs a subquery of
+    it once. It lists for subqueries first, then for the scans of `later`, whose size so decides how they are joined, and for the
+    others when the query runs. A `later` that has missed batches since an optimize therefore stops with the others; their
+    conditions must not let Spark find one that needs no subquery, hence <=>.
+#}
+{% macro _ctes_of_counted(relation, as_of=none) %}
+    {%- set base = collapsing._base_of(relation) %}
+    {%- if not collapsing._is_listed_by_scan(relation) -%}
+    counted as (
+        select * from {{ collapsing._counted_rows(relation, as_of) }}
+    ),
+    base as (
+        select * from counted where ledger_batch < 0
+    ),
+    later as (
+        select * from counted where ledger_batch > 0
+    )
+    {%- else -%}
+    {%- set newest = '(select coalesce(max(ledger_batch), 0) from ' ~ collapsing._named(relation) ~ ' where ledger_batch > 0)' %}
+    {%- if as_of is not none %}
+        {%- set newest = 'least(' ~ newest ~ ', ' ~ collapsing._unless_forgotten(relation, base, as_of) ~ ')' %}
+    {%- endif -%}
+    bounded as (
+        select
+            *,
+            {{ base }} as ledger_base,
+            {{ newest }} as ledger_newest
+        from {{ relation }}
+    ),
+    counted as (
+        select * except (ledger_base, ledger_newest)
+        from bounded
+        where
+            {{ collapsing._unless_moved(
+                relation, 'ledger_base',
+                'ledger_batch <= ledger_newest and (ledger_batch = ledger_base or ledger_batch > -ledger_base)'
+            ) }}
+    ),
+    base as (
+        select * except (ledger_base, ledger_newest)
+        from bounded
+        where
+            {{ collapsing._unless_moved(
+                relation, 'ledger_base', 'ledger_batch <= ledger_newest and ledger_batch <=> ledger_base'
+            ) }}
+    ),
+    later as (
+        select * except (ledger_base, ledger_newest)
+        from bounded
+        where ledger_batch > 0 and ledger_batch > -ledger_base and ledger_batch <= ledger_newest
+    )
+    {%- endif %}
+{%- endmacro %}

@@ -45,9 +45,7 @@
         'select count_if(ledger_sign = 1), count_if(ledger_sign = -1), count_if(ledger_sign = 0) from ' ~ counted
     )[0] %}
     {% set rows = row | sum %}
-    {% set live = collapsing._rows_of(
-        'select count(*) from ' ~ collapsing._final_of_ledger(counted, settings, held.base if held else 0)
-    )[0][0] %}
+    {% set live = collapsing._rows_of('select count(*) from ' ~ collapsing._final_of_table(ledger, settings))[0][0] %}
     {% set lines = {
         'engine': settings.engine ~ ', input: ' ~ settings.input,
         'batches': ((held.first ~ ' to ' ~ held.last) if held else 'none') ~ (', a base up to ' ~ held.base if held and held.base else ''),

@@ -3,4 +3,4 @@
 
 {% set settings = collapsing._ledger_settings('unit_final_of_ledger', {'key': 'id', 'version': 'version'}) %}
 
-select * from {{ collapsing._final_of_ledger(ref('unit_ledger'), settings, none) }}
+{{ collapsing._uncancelled_rows(ref('unit_ledger'), ref('unit_ledger'), settings) }}
