@@ -246,6 +246,9 @@ def start_server(master: str) -> None:
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.shuffle.partitions": 4,
         "spark.sql.warehouse.dir": HOME / "warehouse",
+        # else a session goes on with the files that a table had when it first read it, whatever others have written since
+        "spark.sql.filesourceTableRelationCacheSize": 0,
+        "spark.sql.hive.filesourcePartitionFileCacheSize": 0,
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={HOME / 'metastore'};create=true",
         "spark.driver.extraJavaOptions": f'-Dderby.system.home="{HOME}" '
         f'-Dlog4j2.configurationFile="{ROOT / "profiles" / "log4j2.properties"}"',
