@@ -116,7 +116,7 @@
 {%- set same_key = collapsing._same_key(settings.key, 'base', 'later') -%}
 {%- set is_shown = 'true' if settings.engine == 'versioned_collapsing' else 'ledger_sign = 1' -%}
 (
-    with {{ collapsing._ctes_of_counted(table, as_of) }}
+    with {{ collapsing._ctes_of_counted(table, as_of, base_only=true) }}
     select * except (ledger_sign, ledger_block, ledger_place, ledger_batch)
     from base
     left anti join later on {{ same_key }}

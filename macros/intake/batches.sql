@@ -173,32 +173,36 @@
 
 
 {#
-    Gives the CTEs `counted`, the rows that _counted_rows gives, and of these `base` and `later`, for a query that reads them more
-    than once.
+    Gives CTEs for a query that reads the rows that count more than once: `later`, those of batches after the base, and `counted`,
+    all that _counted_rows gives, or with base_only `base`, the others.
 
     On plain parquet every scan lists the table's partitions by itself, and none may take for newest what another has not seen. So
     base and newest batch are asked for once, as columns of one CTE: Spark copies it to where it stands, but runs a subquery of
-    it once. It lists for subqueries first, then for the scans of `later`, whose size so decides how they are joined, and for the
-    others when the query runs. A `later` that has missed batches since an optimize therefore stops with the others; their
-    conditions must not let Spark find one that needs no subquery, hence <=>.
+    it once. It lists for subqueries first, then for the scan of `later`, whose size so decides how it is joined, and for the
+    other when the query runs. A `later` that has missed batches since an optimize therefore stops with the other, whose
+    condition must not let Spark find one in it that needs no subquery, hence <=>.
 #}
-{% macro _ctes_of_counted(relation, as_of=none) %}
-    {%- set base = collapsing._base_of(relation) %}
+{% macro _ctes_of_counted(relation, as_of=none, base_only=false) %}
     {%- if not collapsing._is_listed_by_scan(relation) -%}
     counted as (
         select * from {{ collapsing._counted_rows(relation, as_of) }}
     ),
+    {%- if base_only %}
     base as (
         select * from counted where ledger_batch < 0
     ),
+    {%- endif %}
     later as (
         select * from counted where ledger_batch > 0
     )
     {%- else -%}
+    {%- set base = collapsing._base_of(relation) %}
     {%- set newest = '(select coalesce(max(ledger_batch), 0) from ' ~ collapsing._named(relation) ~ ' where ledger_batch > 0)' %}
     {%- if as_of is not none %}
         {%- set newest = 'least(' ~ newest ~ ', ' ~ collapsing._unless_forgotten(relation, base, as_of) ~ ')' %}
-    {%- endif -%}
+    {%- endif %}
+    {%- set is_in = 'ledger_batch <=> ledger_base' if base_only
+        else '(ledger_batch = ledger_base or ledger_batch > -ledger_base)' -%}
     bounded as (
         select
             *,
@@ -206,22 +210,10 @@
             {{ newest }} as ledger_newest
         from {{ relation }}
     ),
-    counted as (
+    {{ 'base' if base_only else 'counted' }} as (
         select * except (ledger_base, ledger_newest)
         from bounded
-        where
-            {{ collapsing._unless_moved(
-                relation, 'ledger_base',
-                'ledger_batch <= ledger_newest and (ledger_batch = ledger_base or ledger_batch > -ledger_base)'
-            ) }}
-    ),
-    base as (
-        select * except (ledger_base, ledger_newest)
-        from bounded
-        where
-            {{ collapsing._unless_moved(
-                relation, 'ledger_base', 'ledger_batch <= ledger_newest and ledger_batch <=> ledger_base'
-            ) }}
+        where {{ collapsing._unless_moved(relation, 'ledger_base', is_in ~ ' and ledger_batch <= ledger_newest') }}
     ),
     later as (
         select * except (ledger_base, ledger_newest)

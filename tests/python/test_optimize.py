@@ -162,14 +162,25 @@ def test_readers_see_one_state_or_another_while_batches_come_and_go(shrunk, spar
     assert all("versioned was optimized while this query was being planned: run it again" in error for error in failed)
 
 
+@pytest.mark.only("parquet", "s3")
+def test_a_final_asks_once_for_its_base_and_its_newest_batch(shrunk, spark) -> None:
+    """Else two scans of one query could take two batches for the newest."""
+    project, life = shrunk
+    _fold_next(project, life)
+    for ledger in ("versioned", "signed", "replaced"):
+        query = spark.sql(f"select * from shrunk.finals where ledger = '{ledger}'")
+        query.collect()
+        plan = query._jdf.queryExecution().executedPlan().toString()
+        assert len(set(re.findall(r"Subquery subquery#(\d+)", plan))) == 2, plan
+        # what may have lost batches to an optimize is listed before what would see its base
+        assert set(re.findall(r"Location: (\w+)", plan)) == {"CatalogFileIndex", "InMemoryFileIndex"}, plan
+
+
 @pytest.mark.only(*(target for target in TARGETS if target not in SERVERS))
 def test_a_query_that_was_planned_before_shows_one_state(shrunk, spark) -> None:
     """Or it stops and says why, whatever Spark has found out of the partitions when a batch comes, or an optimize."""
     project, life = shrunk
     ledgers = ("versioned", "signed", "replaced")
-    for ledger in ledgers:
-        _optimize(project, ledger)
-    _fold_next(project, life)
 
     def planned() -> list[tuple]:
         """Give (ledger, phase, query), each planned as far as its phase."""
@@ -201,22 +212,6 @@ def test_a_query_that_was_planned_before_shows_one_state(shrunk, spark) -> None:
             assert f"{ledger} was optimized while this query was being planned: run it again" in str(error)
         else:
             assert sorted(map(tuple, seen)) == after[ledger], (ledger, phase)
-
-
-@pytest.mark.only("parquet", "s3")
-def test_a_final_asks_once_for_its_base_and_its_newest_batch(shrunk, spark) -> None:
-    """Else two scans of one query could take two batches for the newest."""
-    project, life = shrunk
-    for ledger in ("versioned", "signed", "replaced"):
-        _optimize(project, ledger)
-    _fold_next(project, life)
-    for ledger in ("versioned", "signed", "replaced"):
-        query = spark.sql(f"select * from shrunk.finals where ledger = '{ledger}'")
-        query.collect()
-        plan = query._jdf.queryExecution().executedPlan().toString()
-        assert len(set(re.findall(r"Subquery subquery#(\d+)", plan))) == 2, plan
-        # what may have lost batches to an optimize is listed before what would see its base
-        assert set(re.findall(r"Location: (\w+)", plan)) == {"CatalogFileIndex", "InMemoryFileIndex"}, plan
 
 
 def test_a_ledger_of_which_nothing_is_left(make_project) -> None:
