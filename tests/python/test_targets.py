@@ -1,0 +1,42 @@
+"""What a target cannot do, as docs/targets.md has it: refused, with nothing lost."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import WITH_LOG
+from dbt_project import VIEW, model
+
+LEDGER = {"key": "id", "version": "version", "block": "block"}
+UNSUPPORTED = "PARTITION_MANAGEMENT_IS_UNSUPPORTED"
+
+
+@pytest.mark.only(*WITH_LOG)
+def test_what_the_format_cannot_do_is_refused(make_project, target: str) -> None:
+    files = {
+        "models/stage.sql": VIEW + "select 1 as id, 1 as version, 'a' as block",
+        "models/kept.sql": model("ledger(ref('stage'))", LEDGER),
+    }
+    project = make_project("limits", files)
+    project.run("run")
+    with pytest.raises(Exception, match=UNSUPPORTED):
+        project.sql("alter table limits.kept drop partition (ledger_batch = 1)")
+    if target == "delta":
+        assert len(project.rows("show partitions limits.kept")) == 1
+    else:
+        with pytest.raises(Exception, match=UNSUPPORTED):
+            project.sql("show partitions limits.kept")
+    assert project.rows("select id, ledger_batch from kept") == [(1, 1)]
+
+
+@pytest.mark.only("iceberg")
+def test_a_plain_table_is_not_made_again(make_project) -> None:
+    """Iceberg's session catalog drops it, but leaves its folder."""
+    project = make_project("again", {})
+    project.sql("create schema if not exists again")
+    for _ in range(2):
+        project.sql("create table again.iced using iceberg as select 1 as id")
+        project.sql("drop table again.iced")
+    project.sql("create table again.plain using parquet as select 1 as id")
+    project.sql("drop table again.plain")
+    with pytest.raises(Exception, match="LOCATION_ALREADY_EXISTS"):
+        project.sql("create table again.plain using parquet as select 1 as id")
