@@ -4,18 +4,18 @@
     {% endif %}
     {% set node = collapsing._model_of(ledger) %}
     {% if collapsing._kind_of(node, 'decisions') != 'ledger' %}
-        {{ collapsing._refuse(node.name, 'decisions needs a ledger and its stage; this is a projection') }}
+        {{ collapsing._raise(node.name, 'decisions needs a ledger and its stage; this is a projection') }}
     {% endif %}
     {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
-    {% set columns = collapsing._stage_columns(stage, settings, node.name) %}
+    {% set columns = collapsing._stage_columns("select * from " ~ stage, settings, node.name) %}
     {% if 'decision' in columns | map(attribute='name') | map('lower') | list %}
-        {{ collapsing._refuse(
+        {{ collapsing._raise(
             node.name, "the stage's column 'decision' has the name of what decisions adds: give it another name in a view"
         ) }}
     {% endif %}
-    {% do collapsing._refuse_all_shards(node) %}
-    {% set held = collapsing._batches_of(ledger) %}
+    {% do collapsing._check_one_shard(node) %}
+    {% set batches = collapsing._batches_of(ledger) %}
     {{ return(collapsing._decided_rows(
-        collapsing._in_shard(stage, settings), ledger, settings, columns, held, collapsing._notes_of(ledger, held)
+        collapsing._in_shard(stage, settings), ledger, settings, columns, batches, collapsing._manifest_of(ledger, batches)
     )) }}
 {% endmacro %}

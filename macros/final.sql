@@ -5,19 +5,19 @@
     {% set node = collapsing._model_of(relation) %}
     {% set name = node.name if node else relation %}
     {% if as_of is not none and (as_of is not integer or as_of < 0) %}
-        {{ collapsing._refuse(name, "final's as_of must be a batch number; given: " ~ as_of) }}
+        {{ collapsing._raise(name, "final's as_of must be a batch number; given: " ~ as_of) }}
     {% endif %}
     {% if across_partitions is not boolean %}
-        {{ collapsing._refuse(name, "final's across_partitions must be true or false; given: " ~ across_partitions) }}
+        {{ collapsing._raise(name, "final's across_partitions must be true or false; given: " ~ across_partitions) }}
     {% endif %}
     {% set kind = collapsing._kind_of(node, 'final') %}
-    {% do collapsing._refuse_part_of_final(node, as_of) %}
-    {% do collapsing._refuse_forgotten_batch(name, relation, as_of) if as_of %}
+    {% do collapsing._check_final_of_shards(node, as_of) %}
+    {% do collapsing._check_batch_is_there(name, relation, as_of) if as_of %}
     {% set tables, parts = collapsing._tables_of(relation, node), [] %}
     {% if kind == 'projection' %}
-        {% do collapsing._refuse_partitions(name, 'a projection') if not across_partitions %}
+        {% do collapsing._raise_partitions(name, 'a projection') if not across_partitions %}
         {% for table in tables %}
-            {% do parts.append(collapsing._counted_rows(table, as_of)) %}
+            {% do parts.append(collapsing._visible_rows(table, as_of)) %}
         {% endfor %}
         {{ return(collapsing._final_of_projection(
             relation, collapsing._projection_settings(node.name, node.config.meta.collapsing), collapsing._types_of(tables[0]),
@@ -25,7 +25,7 @@
         )) }}
     {% endif %}
     {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
-    {% do collapsing._refuse_partitions(name, "a ledger without the setting 'partition_by'")
+    {% do collapsing._raise_partitions(name, "a ledger without the setting 'partition_by'")
         if not across_partitions and not settings.partition_by %}
     {% for table in tables %}
         {% do parts.append(collapsing._final_of_table(table, settings, as_of, across_partitions)) %}
@@ -35,14 +35,14 @@
 
 
 {#
-    Gives a subquery of the rows of several, or the only one. `table` names their columns, but for `except`: the tables of two shards
+    Returns a subquery of the rows of several, or the only one. `table` names their columns, but for `except`: the tables of two shards
     may have them in another order.
 #}
 {% macro _all_of(subqueries, table, except=[]) %}
     {% if subqueries | length == 1 %}
         {{ return(subqueries[0]) }}
     {% endif %}
-    {% set columns = adapter.get_columns_in_relation(table) | map(attribute='name') | reject('in', except) | list %}
+    {% set columns = collapsing._describe(table).columns | map(attribute='name') | reject('in', except) | list %}
     {% set selects = [] %}
     {% for subquery in subqueries %}
         {% do selects.append('select ' ~ (collapsing._row_list(columns) or '*') ~ ' from ' ~ subquery) %}
@@ -52,44 +52,45 @@
 
 
 {#
-    Gives a subquery of the live rows of a ledger's table, as FINAL gives them in ClickHouse, as they are or were after the batch
+    Returns a subquery of the live rows of a ledger's table, as FINAL shows them in ClickHouse, as they are or were after the batch
     `as_of`.
 #}
 {% macro _final_of_table(table, settings, as_of=none, across_partitions=true) %}
-    {% if not collapsing._keeps_every_row(settings) %}
+    {% set engine = collapsing._engine(settings) %}
+    {% if not engine.keeps_every_row %}
         {{ return(
-            '(\n    with ' ~ collapsing._ctes_of_counted(table, as_of) ~ '\n'
-            ~ collapsing._uncancelled_rows('counted', 'later', settings) ~ '\n)'
+            '(\n    with ' ~ collapsing._ctes_of_visible(table, as_of) ~ '\n'
+            ~ collapsing._uncancelled_rows('visible', 'later', settings) ~ '\n)'
         ) }}
     {% endif %}
-    {% set held = collapsing._batches_of(collapsing._named(table)) %}
+    {% set batches = collapsing._batches_of(collapsing._named(table)) %}
     {# a view that was made before the base gives the same, more slowly #}
-    {% if held and held.base and not settings.partition_by %}
+    {% if batches and batches.base and not settings.partition_by %}
         {{ return(collapsing._final_upon_base(table, settings, as_of)) }}
     {% endif %}
+    {% set rows = collapsing._visible_rows(table, as_of) %}
     {{ return(
         '(\n    select * except (ledger_sign, ledger_block, ledger_place, ledger_batch)\n    from '
-        ~ collapsing._shown_rows(collapsing._counted_rows(table, as_of), settings, across_partitions)
-        ~ ('\n    where ledger_sign = 1' if settings.engine == 'replacing') ~ '\n)'
+        ~ (engine.final(rows, settings) if across_partitions else engine.final(rows, settings, across_partitions=false)) ~ '\n)'
     ) }}
 {% endmacro %}
 
 
-{# Stops because the state after a batch is asked for that is older than all that a ledger or projection holds. #}
-{% macro _refuse_forgotten_batch(name, relation, as_of) %}
-    {% set held = collapsing._batches_of(collapsing._named(relation)) %}
-    {% if held and as_of < held.first %}
-        {{ collapsing._refuse(
+{# Raises an error: the state after a batch is asked for that is older than all that a ledger or projection holds. #}
+{% macro _check_batch_is_there(name, relation, as_of) %}
+    {% set batches = collapsing._batches_of(collapsing._named(relation)) %}
+    {% if batches and as_of < batches.first %}
+        {{ collapsing._raise(
             name, 'final has no state as_of=' ~ as_of ~ ': ' ~ relation.identifier ~ ' was '
-            ~ ('optimized' if held.base else 'built') ~ ' later, and holds the states after batches ' ~ held.first ~ ' to ' ~ held.last
+            ~ ('optimized or rebuilt' if batches.base else 'built') ~ ' later, and has the states after batches ' ~ batches.first ~ ' to ' ~ batches.last
         ) }}
     {% endif %}
 {% endmacro %}
 
 
-{# Stops because a final is asked for by partitions that there are none of. #}
-{% macro _refuse_partitions(name, what) %}
-    {{ collapsing._refuse(
+{# Raises an error: a final is asked for by partitions that there are none of. #}
+{% macro _raise_partitions(name, what) %}
+    {{ collapsing._raise(
         name,
         'final(..., across_partitions=false) gives a winner for each partition of the engine replacing, by its setting '
         ~ "'partition_by'; this is " ~ what
@@ -97,56 +98,31 @@
 {% endmacro %}
 
 
-{# Gives a subquery of what the engine's rule leaves of rows that are kept as they are, system columns included. #}
-{% macro _shown_rows(rows, settings, across_partitions=true) %}
-    {% if settings.engine == 'replacing' %}
-        {{ return(collapsing._winning_rows(rows, settings, across_partitions)) }}
-    {% elif settings.engine == 'collapsing' %}
-        {{ return(collapsing._uncollapsed_rows(rows, settings, states_only=true)) }}
-    {% endif %}
-    {{ return(collapsing._unpaired_rows(rows, settings)) }}
-{% endmacro %}
-
-
 {#
-    Gives what _final_of_table gives where there is a base: of a key that no later batch names, the base holds what the engine's rule
+    Returns what _final_of_table returns where there is a base: of a key that no later batch names, the base has what the engine's rule
     has left already, so that only the other keys are sorted.
 #}
 {% macro _final_upon_base(table, settings, as_of) -%}
-{%- set same_key = collapsing._same_key(settings.key, 'base', 'later') -%}
-{%- set is_shown = 'true' if settings.engine == 'versioned_collapsing' else 'ledger_sign = 1' -%}
+{%- set same_key, engine = collapsing._same_key(settings.key, 'base', 'later'), collapsing._engine(settings) -%}
 (
-    with {{ collapsing._ctes_of_counted(table, as_of, base_only=true) }}
+    with {{ collapsing._ctes_of_visible(table, as_of, base_only=true) }}
     select * except (ledger_sign, ledger_block, ledger_place, ledger_batch)
     from base
     left anti join later on {{ same_key }}
-    where {{ is_shown }}
+    {%- if not engine.shows_cancel_rows %}
+    where ledger_sign = 1
+    {%- else %}
+    where ledger_sign <> 0
+    {%- endif %}
     union all
     select * except (ledger_sign, ledger_block, ledger_place, ledger_batch)
-    from {{ collapsing._shown_rows(
-        '(select * from later union all select * from base left semi join later on ' ~ same_key ~ ')', settings
-    ) }}
-    where {{ is_shown }}
+    from {{ engine.final('(select * from later union all select * from base left semi join later on ' ~ same_key ~ ')', settings) }}
 )
 {%- endmacro %}
 
 
 {#
-    Gives a subquery of the rows that OPTIMIZE FINAL leaves of a ledger, system columns included: cancel rows of inconsistent
-    histories and the deleted rows of replacing too, which FINAL may not show.
-#}
-{% macro _collapsed_rows(rows, settings) %}
-    {% if settings.engine == 'replacing' %}
-        {{ return(collapsing._winning_rows(rows, settings, across_partitions=false)) }}
-    {% elif settings.engine == 'collapsing' %}
-        {{ return(collapsing._uncollapsed_rows(rows, settings, states_only=false)) }}
-    {% endif %}
-    {{ return(collapsing._unpaired_rows(rows, settings)) }}
-{% endmacro %}
-
-
-{#
-    Gives a query of the state rows of `rows` that none of `cancels` takes back, rows of a later batch among others. A batch of
+    Returns a query of the state rows of `rows` that none of `cancels` takes back, rows of a later batch among others. A batch of
     events holds at most one of a key.
 #}
 {% macro _uncancelled_rows(rows, cancels, settings) %}

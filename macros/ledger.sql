@@ -1,26 +1,38 @@
 {% macro ledger(stage) -%}
-    {{- config(
-        materialized='incremental',
-        incremental_strategy='insert_overwrite',
-        partition_by='ledger_batch',
-        post_hook='{{ collapsing._close_batch(this) }}'
-    ) -}}
-    {%- if execute -%}
-        {%- set settings = collapsing._ledger_settings(model.name, model.config.meta.get('collapsing')) -%}
-        {%- set columns = collapsing._stage_columns(stage, settings, model.name) -%}
-        {%- do collapsing._begin_writing(stage) -%}
-        {%- do collapsing._guard_full_refresh(collapsing._in_shard(stage, settings), this, settings) -%}
-        {%- set held = collapsing._batches_of(this) if is_incremental() else none -%}
-        {%- if held -%}
-            {%- do collapsing._refuse_changed_rules(this, settings) -%}
-            {%- do collapsing._refuse_lost_notes(this, settings) -%}
-            {%- do collapsing._follow_columns(this, settings, columns) -%}
-            {%- do collapsing._drop_covered(this, held) if collapsing._may_write() -%}
-        {%- endif -%}
-        {%- set stage = collapsing._in_shard(collapsing._resolved_once(stage), settings) -%}
-        {%- set batch = collapsing._take_batch(stage, this, settings, columns, held) -%}
-        {%- set fold = collapsing._in_kept_types(collapsing._fold(stage, this if held else none, settings, columns, batch)) -%}
-        {%- do collapsing._begin_table(this, fold, not held) -%}
-        {{- fold -}}
+    {{- config(materialized='incremental_ledger') -}}
+    {%- if not execute or collapsing._may_write() or model.resource_type != 'model' -%}
+        {%- do collapsing._check_sample(stage) if execute -%}
+        select * from {{ stage }}
+    {%- else -%}
+        {{- collapsing._preview_of_ledger(stage) -}}
     {%- endif -%}
 {%- endmacro %}
+
+
+{# Returns what a command that only shows the model sees: the query of the rows that the next run would append, the whole stage taken. #}
+{% macro _preview_of_ledger(stage) %}
+    {% set settings = collapsing._ledger_settings(model.name, model.config.meta.get('collapsing')) %}
+    {% set query = 'select * from ' ~ stage %}
+    {% if load_relation(stage) is none %}
+        {{ return('-- the stage is not there yet: what a run appends is shown once it is\n' ~ query) }}
+    {% endif %}
+    {% set columns, batches = collapsing._stage_columns(query, settings), collapsing._batches_of(this) %}
+    {% set manifest = collapsing._manifest_of(this, batches, with_blocks=true) %}
+    {% set batch = {
+        'number': 1 + (batches.last if batches else 0),
+        'unread': 'not ' ~ collapsing._is_block_folded(settings, columns, manifest.folded) if manifest.folded else none,
+        'rows': 0, 'bounds': none, 'undone': manifest.undone
+    } %}
+    {{ return(collapsing._fold(collapsing._in_shard(stage, settings), this if batches else none, settings, columns, batch)) }}
+{% endmacro %}
+
+
+{# Raises an error in a run with --sample, which would read a part of a relation and count it as read whole. #}
+{% macro _check_sample(relation) %}
+    {% if collapsing._is_subquery(relation) and not flags.EMPTY and relation.identifier %}
+        {{ collapsing._raise(
+            model.name, '--sample would take a part of ' ~ collapsing._named(relation) ~ ' for the whole: what is left out would never'
+            ~ " be read. Select this model's tables without --sample, or sample in the SQL of the stage"
+        ) }}
+    {% endif %}
+{% endmacro %}

@@ -1,22 +1,24 @@
 {% macro projection(ledger) -%}
-    {{- config(
-        materialized='incremental',
-        incremental_strategy='insert_overwrite',
-        partition_by='ledger_batch',
-        post_hook='{{ collapsing._close_projection(this) }}'
-    ) -}}
-    {%- if execute -%}
-        {%- set finer = collapsing._finer_of(ledger) -%}
-        {%- set settings = collapsing._projection_settings(model.name, model.config.meta.get('collapsing')) -%}
-        {%- for measure in settings.measures if finer -%}
-            {%- do collapsing._finer_measure(measure, finer) -%}
-        {%- endfor -%}
-        {%- do collapsing._begin_writing(ledger) -%}
-        {%- set types = collapsing._types_of(ledger) if finer else collapsing._argument_types(ledger, settings) -%}
-        {%- set position = collapsing._position_of(this, ledger, settings) -%}
-        {%- set rows = ledger if position.after is not none else collapsing._counted_rows(ledger) -%}
-        {%- set parts = collapsing._in_kept_types(collapsing._project(rows, settings, types, position, finer)) -%}
-        {%- do collapsing._begin_table(this, parts, position.after is none) -%}
-        {{- parts -}}
+    {{- config(materialized='incremental_projection') -}}
+    {%- if not execute or collapsing._may_write() or model.resource_type != 'model' -%}
+        {%- do collapsing._check_sample(ledger) if execute -%}
+        select * from {{ ledger }}
+    {%- else -%}
+        {{- collapsing._preview_of_projection(ledger) -}}
     {%- endif -%}
 {%- endmacro %}
+
+
+{# Returns what a command that only shows the model sees: the query of the partials that the next run would append. #}
+{% macro _preview_of_projection(source) %}
+    {% set settings = collapsing._projection_settings(model.name, model.config.meta.get('collapsing')) %}
+    {% set rollup = collapsing._source_projection(source, settings) %}
+    {% if load_relation(source) is none %}
+        {{ return('-- what it reads is not there yet: what a run appends is shown once it is\nselect * from ' ~ source) }}
+    {% endif %}
+    {% set types = collapsing._types_of(source) if rollup else collapsing._argument_types(source, settings) %}
+    {% set read, of_source = collapsing._batches_of(this), collapsing._batches_of(source) %}
+    {% set upto = of_source.last if of_source else 0 %}
+    {% set unread = {'after': read.last if read else none, 'upto': upto, 'number': upto} %}
+    {{ return(collapsing._project(source if read else collapsing._visible_rows(source), settings, types, unread, rollup)) }}
+{% endmacro %}

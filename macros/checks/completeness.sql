@@ -1,5 +1,5 @@
 {#
-    Gives a query of what keeps a stage from being accounted for by its ledger, one row a finding: `finding`, `ledger_key` (the
+    Returns a query of what keeps a stage from being accounted for by its ledger, one row a finding: `finding`, `ledger_key` (the
     key as JSON) or `ledger_block` (a token) or both, `expected` and `actual` (numbers of rows), in order of keys, then blocks.
     What a finding means stands in _laws and _block_findings, and in the test `complete`.
 
@@ -8,26 +8,26 @@
     Without a block token nothing says which rows the ledger has folded: only decisions are counted then.
 #}
 {% macro _unaccounted(ledger, stage, settings, decided) %}
-{%- set held = collapsing._batches_of(ledger) if settings.block -%}
-{%- set notes = collapsing._notes_of(ledger, held) -%}
-{%- set rows = collapsing._counted_rows(ledger) -%}
+{%- set batches = collapsing._batches_of(ledger) if settings.block -%}
+{%- set manifest = collapsing._manifest_of(ledger, batches) -%}
+{%- set rows = collapsing._visible_rows(ledger) -%}
 with
 
-{{ collapsing._rows_of_all(rows if held else none, stage, settings, decided) }},
+{{ collapsing._rows_of_all(rows if batches else none, stage, settings, decided) }},
 
 {{ collapsing._tally() }},
 
-{% if held -%}
-{{ collapsing._compared_batches(ledger, stage, settings, held, notes) }},
+{% if batches -%}
+{{ collapsing._compared_batches(ledger, stage, settings, batches, manifest) }},
 
 {% endif -%}
 judged as (
     select
         tally.*,
-        {{ 'compared.ledger_batch is not null' if held else 'false' }} as is_compared,
+        {{ 'compared.ledger_batch is not null' if batches else 'false' }} as is_compared,
         sum(tally.states - tally.cancels) over (partition by level, ledger_key order by tally.ledger_batch) as live
     from tally
-    {%- if held %}
+    {%- if batches %}
     left join compared on tally.ledger_batch = compared.ledger_batch
     {%- endif %}
 ),
@@ -45,9 +45,9 @@ findings as (
             {{ collapsing._laws(settings) | join(',\n            ') }}
         ))
     ) law as finding, expected, actual
-    {%- if held %}
+    {%- if batches %}
     union all
-    {{ collapsing._block_findings(rows, notes) }}
+    {{ collapsing._block_findings(rows, manifest) }}
     {%- endif %}
 )
 
@@ -57,7 +57,7 @@ order by ledger_key, ledger_block, finding, expected, actual
 
 
 {#
-    Gives the CTE `rows_of_all`: staged rows, decisions about them (`owed` 1 where the ledger has to have a row for it) and rows
+    Returns the CTE `rows_of_all`: staged rows, decisions about them (`owed` 1 where the ledger has to have a row for it) and rows
     of the ledger (`found` 1 for all but the cancel rows that it writes itself). `ledger_row` tells the rows of a key in a batch
     apart, by version, order_by and sign: of other values a stage that is a view may give different ones today.
 #}
@@ -102,7 +102,7 @@ rows_of_all as (
         ledger_sign,
         0 as staged,
         0 as owed,
-        {{ '1' if collapsing._keeps_every_row(settings) else 'if(ledger_sign = -1, 0, 1)' }} as found,
+        {{ '1' if collapsing._engine(settings).keeps_every_row else 'if(ledger_sign = -1, 0, 1)' }} as found,
         cast(null as string) as decision,
         false as deletes
     from {{ ledger }}
@@ -113,18 +113,18 @@ rows_of_all as (
 {%- endmacro %}
 
 
-{# Gives SQL that is true for a decided row that the ledger has to have a row for, other than a cancel row. #}
+{# Returns SQL that is true for a decided row that the ledger has to have a row for, other than a cancel row. #}
 {% macro _leaves_a_row(settings) %}
-    {% if collapsing._keeps_every_row(settings) and not settings.combine %}
+    {% if collapsing._engine(settings).keeps_every_row and not settings.combine %}
         {{ return("decision not in ('unread', '" ~ collapsing._bad_row_reasons(settings) | join("', '") ~ "')") }}
-    {% elif collapsing._keeps_tombstones(settings) %}
+    {% elif collapsing._engine(settings).tombstones %}
         {{ return("decision in ('applied', 'orphan_delete')") }}
     {% endif %}
     {{ return("decision = 'applied' and not ledger_delete") }}
 {% endmacro %}
 
 
-{# Gives the CTE `tally`: the rows counted by key and block, by row, and by key and batch (`level`). #}
+{# Returns the CTE `tally`: the rows counted by key and block, by row, and by key and batch (`level`). #}
 {% macro _tally() -%}
 {%- set known = [
     'applied', 'duplicate', 'stale', 'superseded', 'tie', 'orphan_delete', 'null_key', 'null_version', 'bad_sign', 'null_block',
@@ -155,7 +155,7 @@ tally as (
 {%- endmacro %}
 
 
-{# Gives what a row of `judged` can break, each as SQL for the finding with its numbers, or for NULL. #}
+{# Returns what a row of `judged` can break, each as SQL for the finding with its numbers, or for NULL. #}
 {% macro _laws(settings) %}
     {% set laws = [
         ["level = 'block' and staged <> decided", 'not_one_decision', 'staged', 'decided'],
@@ -163,14 +163,14 @@ tally as (
     ] %}
     {% if settings.combine %}
         {#- a delete that leaves no tombstone may have come last -#}
-        {% set place = "level = 'batch' and is_compared" ~ (' and not deletes' if not collapsing._keeps_tombstones(settings)) %}
+        {% set place = "level = 'batch' and is_compared" ~ (' and not deletes' if not collapsing._engine(settings).tombstones) %}
         {% set owed = 'least(owed, 1)' %}
     {% else %}
         {% set place, owed = "level = 'row' and is_compared", 'owed' %}
     {% endif %}
     {% do laws.append([place ~ ' and ' ~ owed ~ ' > found', 'missing_row', owed, 'found']) %}
     {% do laws.append([place ~ ' and ' ~ owed ~ ' < found', 'surplus_row', owed, 'found']) %}
-    {% if not collapsing._keeps_every_row(settings) %}
+    {% if not collapsing._engine(settings).keeps_every_row %}
         {% set place = "level = 'batch' and is_compared and " %}
         {% do laws.append([place ~ 'applies and live <> states', 'wrong_live_rows', 'states', 'live']) %}
         {% do laws.append([place ~ 'not applies and cancels > 0', 'cancel_without_event', '0', 'cancels']) %}
@@ -187,20 +187,20 @@ tally as (
 
 
 {#
-    Gives the CTEs `noted` (blocks that batches of the ledger have folded), `arrived` (blocks that are staged) and `compared`: the
+    Returns the CTEs `noted` (blocks that batches of the ledger have folded), `arrived` (blocks that are staged) and `compared`: the
     batches of which every block is staged with as many rows as were folded, for of others a stage cannot tell what was decided.
     A base no longer has the rows that took each other back, and is not compared; nor is a batch that was taken back.
 #}
-{% macro _compared_batches(ledger, stage, settings, held, notes) -%}
+{% macro _compared_batches(ledger, stage, settings, batches, manifest) -%}
 {%- set block = 'cast(' ~ adapter.quote(settings.block) ~ ' as string)' -%}
 noted as (
     select
         block as ledger_block,
         staged,
         ledger_batch
-    from {{ collapsing._blocks_relation(ledger) }}
+    from {{ collapsing._manifest_relation(ledger) }}
     where
-        {{ collapsing._is_folded(held, notes) }}
+        {{ collapsing._is_folded(batches, manifest) }}
 ),
 
 arrived as (
@@ -217,8 +217,8 @@ compared as (
     left join arrived on noted.ledger_block = arrived.ledger_block
     where
         noted.ledger_batch > 0
-        {%- if notes.undone %}
-        and noted.ledger_batch not in ({{ notes.undone | sum(start=[]) | join(', ') }})
+        {%- if manifest.undone %}
+        and noted.ledger_batch not in ({{ manifest.undone | sum(start=[]) | join(', ') }})
         {%- endif %}
     group by noted.ledger_batch
     having bool_and(noted.staged <=> arrived.staged)
@@ -226,8 +226,8 @@ compared as (
 {%- endmacro %}
 
 
-{# Gives a query of the findings among blocks. #}
-{% macro _block_findings(rows, notes) -%}
+{# Returns a query of the findings among blocks. #}
+{% macro _block_findings(rows, manifest) -%}
 select
         'block_changed' as finding,
         null as ledger_key,
@@ -261,8 +261,8 @@ select
             and (stored.ledger_batch = noted.ledger_batch or stored.ledger_batch < 0)
     where
         stored.ledger_block is not null
-        {%- if notes.undone %}
-        and stored.ledger_batch not in ({{ notes.undone | sum(start=[]) | join(', ') }})
+        {%- if manifest.undone %}
+        and stored.ledger_batch not in ({{ manifest.undone | sum(start=[]) | join(', ') }})
         {%- endif %}
     group by stored.ledger_block
 {%- endmacro %}

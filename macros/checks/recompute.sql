@@ -1,5 +1,5 @@
 {#
-    Gives a query of the groups in which a projection is not the plain aggregate of what it reads: `only_in` ('actual' for the
+    Returns a query of the groups in which a projection is not the plain aggregate of what it reads: `only_in` ('actual' for the
     projection's own row, 'expected' for the aggregate's), group columns, measures; the groups in order.
 
     projection  relation of the projection
@@ -61,7 +61,7 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
 
 
 {#
-    Gives the final of what a projection reads, a ledger or a finer projection, as it was after the last batch that the projection
+    Returns the final of what a projection reads, a ledger or a rollup projection, as it was after the last batch that the projection
     has read: it may lag behind.
 #}
 {% macro _read_by(projection, node) %}
@@ -70,7 +70,7 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
         {% do sources.append(graph.nodes[id]) %}
     {% endfor %}
     {% if sources | length != 1 %}
-        {{ collapsing._refuse(
+        {{ collapsing._raise(
             node.name, 'what a projection adds up is found through its one ref() of a ledger or projection; found: '
             ~ (sources | map(attribute='name') | join(', ') or 'none')
         ) }}
@@ -80,7 +80,7 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
 {% endmacro %}
 
 
-{# Gives the condition that `actual` and `expected` are one group with the same measures; `types` as _types_of_query gives. #}
+{# Returns the condition that `actual` and `expected` are one group with the same measures; `types` as _types_of_query returns. #}
 {% macro _same_group(groups, measures, types, tolerance) %}
     {% set parts = [] %}
     {% for name in groups + measures | map(attribute='name') | list %}
@@ -101,7 +101,7 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
 {% endmacro %}
 
 
-{# Gives the columns' types of a subquery, {column name: type}. #}
+{# Returns the columns' types of a subquery, {column name: type}. #}
 {% macro _types_of_query(subquery) %}
     {% set types = {} %}
     {% for row in collapsing._rows_of('describe query select * from ' ~ subquery) %}

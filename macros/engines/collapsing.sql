@@ -1,35 +1,60 @@
 {#
-    The rules of the engine collapsing, which has no version: rows count in the order in which they arrive, by batch, by block,
-    then by the setting order_by.
+    The engine collapsing, which has no version: rows count in the order in which they arrive, by batch, by block, then by order_by.
+    From events the last one says what its key is. A row equal to the stored one changes nothing: without a block token the whole
+    stage is read again by every run.
 #}
+{% macro _engine_collapsing(settings) %}
+    {{ return({
+        'needs': ['order_by'],
+        'ignores': ['version', 'deletes', 'partition_by', 'tombstone_retention'],
+        'because': 'rows count in the order in which they arrive',
+        'looks_up': true,
+        'keeps_every_row': false,
+        'order': '',
+        'last_arrival': true,
+        'last_state': 'ledger_batch desc, ledger_sign desc',
+        'applies': 'if(\n                incoming.ledger_delete,'
+            ~ '\n                not {same_content},'
+            ~ '\n                coalesce(last_state.ledger_sign, -1) = -1 or not {same_row}\n            )',
+        'in_sequence': 'true',
+        'otherwise': 'superseded',
+        'cancels': true,
+        'adds_up': true,
+        'tombstones': false,
+        'final': none
+    }) }}
+{% endmacro %}
 
 
-{#
-    Gives the keep rule: SQL that is true for an event that changes what its key is. A row equal to the stored one changes
-    nothing: without a block token the whole stage is read again by every run.
-#}
-{% macro _last_event_applies(ledger, settings, columns) %}
-    {% if not ledger %}
-        {{ return('not arrived.ledger_delete') }}
-    {% endif %}
-    {% set rule = 'if(arrived.ledger_delete, stored.ledger_sign = 1, coalesce(stored.ledger_sign, -1) = -1' %}
-    {% set kept = collapsing._kept_columns(columns, settings) %}
-    {% set differs = [] %}
-    {% for column in kept if column.name not in settings.key %}
-        {% set name = adapter.quote(column.name) %}
-        {#- maps do not compare: such a row is taken for another one -#}
-        {% do differs.append('true' if 'map<' in column.dtype else 'not (arrived.' ~ name ~ ' <=> stored.' ~ name ~ ')') %}
-    {% endfor %}
-    {{ return(rule ~ (' or ' ~ differs | join(' or ') if differs else '') ~ ')') }}
+{# Rows that carry their own sign, in the order in which they arrive. #}
+{% macro _engine_collapsing__signed(settings) %}
+    {{ return({
+        'needs': ['sign', 'order_by'],
+        'ignores': ['version', 'partition_by', 'tombstone_retention', 'is_deleted', 'deletes', 'combine'],
+        'because': 'rows bring their own cancel rows and count in the order in which they arrive',
+        'looks_up': false,
+        'keeps_every_row': true,
+        'last_arrival': false,
+        'adds_up': true,
+        'tombstones': false,
+        'final': collapsing._last_states,
+        'collapsed': collapsing._uncollapsed_rows
+    }) }}
+{% endmacro %}
+
+
+{# Returns a subquery of the state rows that FINAL shows of signed rows. #}
+{% macro _last_states(rows, settings) %}
+    {{ return('(select * from ' ~ collapsing._uncollapsed_rows(rows, settings) ~ ' where ledger_sign = 1)') }}
 {% endmacro %}
 
 
 {#
-    Gives a subquery of what is left of signed rows, by the four cases of CollapsingMergeTree: with as many states as cancels
+    Returns a subquery of what is left of signed rows, by the four cases of CollapsingMergeTree: with as many states as cancels
     and a state last, the first cancel and the last state; with more states the last state; with more cancels the first
-    cancel; else nothing. `states_only` leaves the cancel rows out, as FINAL does.
+    cancel; else nothing.
 #}
-{% macro _uncollapsed_rows(ledger, settings, states_only) -%}
+{% macro _uncollapsed_rows(rows, settings) -%}
 {%- set key = collapsing._row_list(settings.key) -%}
 (
     select * except (ledger_net, ledger_last_sign, ledger_rank)
@@ -41,14 +66,11 @@
             row_number() over (
                 partition by {{ key }}, ledger_sign order by ledger_sign * ledger_batch desc, ledger_sign * ledger_place desc
             ) as ledger_rank
-        from {{ ledger }}
+        from {{ rows }}
     )
     where
         -- the last state or the first cancel
         ledger_rank = 1
         and (ledger_sign * ledger_net > 0 or (ledger_net = 0 and ledger_last_sign = 1))
-        {%- if states_only %}
-        and ledger_sign = 1
-        {%- endif %}
 )
 {%- endmacro %}

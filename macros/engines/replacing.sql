@@ -1,18 +1,40 @@
 {#
-    The rules of the engine replacing: of the rows of a key the one with the highest version wins, of equal versions the last
-    to arrive; without a version the last to arrive. A deleted row wins like any other, and then its key is gone.
+    The engine replacing: of the rows of a key the one with the highest version wins, of equal versions the last to arrive; without
+    a version the last to arrive. A deleted row wins like any other, and then its key is gone. Rows are appended as they are.
 #}
+{% macro _engine_replacing(settings) %}
+    {% set version = collapsing._row_list(settings.version, suffix=' desc') %}
+    {% set not_older = 'coalesce(' ~ collapsing._compares(settings, 'incoming', '>=', 'last_state') ~ ', true)' if version else 'true' %}
+    {{ return({
+        'needs': [] if settings.version else ['order_by'],
+        'ignores': ['deletes'],
+        'because': 'without a version the last row to arrive wins, and a delete is ordered like any other row',
+        'looks_up': settings.combine or settings.count_decisions,
+        'keeps_every_row': true,
+        'order': version,
+        'last_arrival': true,
+        'last_state': collapsing._winner_first(settings),
+        'applies': not_older if settings.combine else 'not {same_content} and ' ~ not_older,
+        'in_sequence': 'old.ledger_sign is null or ' ~ collapsing._compares(settings, 'new', '>=', 'old') if version else 'true',
+        'otherwise': 'superseded',
+        'cancels': false,
+        'adds_up': false,
+        'tombstones': true,
+        'final': collapsing._winning_states,
+        'collapsed': collapsing._winners_by_partition
+    }) }}
+{% endmacro %}
 
 
-{# Gives the order that puts the winning row of a key first. #}
+{# Returns the order that puts the winning row of a key first. #}
 {% macro _winner_first(settings) %}
     {% set version = [collapsing._row_list(settings.version, suffix=' desc')] if settings.version else [] %}
     {{ return((version + ['ledger_batch desc', 'ledger_place desc']) | join(', ')) }}
 {% endmacro %}
 
 
-{# Gives a subquery of the winning rows, one a key, or one a key and partition; a deleted one (sign 0) is among them. #}
-{% macro _winning_rows(ledger, settings, across_partitions) -%}
+{# Returns a subquery of the winning rows, one per key, or one per key and partition; a deleted one (sign 0) is among them. #}
+{% macro _winning_rows(rows, settings, across_partitions=true) -%}
 {%- set winner_of = settings.key + ([] if across_partitions else settings.partition_by) -%}
 (
     select * except (ledger_rank)
@@ -22,8 +44,20 @@
             row_number() over (
                 partition by {{ collapsing._row_list(winner_of) }} order by {{ collapsing._winner_first(settings) }}
             ) as ledger_rank
-        from {{ ledger }}
+        from {{ rows }}
     )
     where ledger_rank = 1
 )
 {%- endmacro %}
+
+
+{# Returns a subquery of the rows that FINAL shows. #}
+{% macro _winning_states(rows, settings, across_partitions=true) %}
+    {{ return('(select * from ' ~ collapsing._winning_rows(rows, settings, across_partitions) ~ ' where ledger_sign = 1)') }}
+{% endmacro %}
+
+
+{# Returns a subquery of the rows that OPTIMIZE FINAL leaves: a merge stays inside of a partition, and keeps deleted rows. #}
+{% macro _winners_by_partition(rows, settings) %}
+    {{ return(collapsing._winning_rows(rows, settings, across_partitions=false)) }}
+{% endmacro %}

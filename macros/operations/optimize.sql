@@ -2,19 +2,19 @@
     {% if execute %}
         {% set node = collapsing._asked_model('optimize', model) %}
         {% if keep_batches is not integer or keep_batches < 0 %}
-            {{ collapsing._refuse(
+            {{ collapsing._raise(
                 node.name, "optimize's keep_batches must be a number of batches, 0 or more; given: " ~ keep_batches
             ) }}
         {% endif %}
         {% set kind = collapsing._kind_of(node, 'optimize') %}
         {% set relation = collapsing._built_relation(node) %}
-        {% do collapsing._take_hold(node.name, relation) %}
+        {% do collapsing._acquire_lock(node.name, relation) %}
         {% if kind == 'projection' %}
             {% do collapsing._optimize_projection(node, relation, keep_batches) %}
         {% else %}
             {% do collapsing._optimize_ledger(node, relation, keep_batches) %}
         {% endif %}
-        {% do collapsing._release_hold(relation) %}
+        {% do collapsing._release_lock(relation) %}
     {% endif %}
 {% endmacro %}
 
@@ -25,32 +25,45 @@
 #}
 {% macro _optimize_ledger(node, ledger, keep_batches) %}
     {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
-    {% set held = collapsing._batches_of(ledger) %}
-    {% do collapsing._drop_covered(ledger, held) %}
-    {% set notes = collapsing._notes_of(ledger, held) %}
-    {% set upto = collapsing._foldable_batches(node, ledger, held, notes, keep_batches) if held else 0 %}
-    {% if not held or upto <= held.base %}
-        {% do collapsing._say(node.name, 'there is no batch to fold' ~ (': the base stands for those up to ' ~ held.base if held else '')) %}
+    {% set batches = collapsing._batches_of(ledger) %}
+    {% do collapsing._drop_covered(ledger, batches) %}
+    {% set manifest = collapsing._manifest_of(ledger, batches) %}
+    {% set upto = collapsing._foldable_batches(node, ledger, batches, manifest, keep_batches) if batches else 0 %}
+    {% if not batches or upto <= batches.base %}
+        {% do collapsing._say(node.name, 'there is no batch to fold' ~ (': the base stands for those up to ' ~ batches.base if batches else '')) %}
     {% else %}
-        {% do collapsing._merge_notes(ledger, held, upto) %}
-        {% set sql = collapsing._base_rows(ledger, settings, held, upto, notes.undone) %}
-        {% do collapsing._write_base(node, ledger, held, upto, sql) %}
+        {% do collapsing._merge_manifests(ledger, batches, upto) %}
+        {% set names = collapsing._describe(ledger).columns | map(attribute='name') | list %}
+        {% set rows = collapsing._rows_to_fold(ledger, settings, batches, upto, manifest.undone) %}
+        {% do collapsing._fold_into_base(node, ledger, batches, upto, collapsing._base_rows(rows, settings, names, upto, ledger)) %}
+        {% do collapsing._drop_merged_manifests(ledger, upto) %}
     {% endif %}
 {% endmacro %}
 
 
-{# Gives up to which batch a ledger can be folded into its base. #}
-{% macro _foldable_batches(node, ledger, held, notes, keep_batches) %}
-    {% set limit = namespace(upto=collapsing._read_by_all(node, ledger, held.last - keep_batches)) %}
+{# Writes a base of the batches up to `upto`, and prints what there was before and what is left. #}
+{% macro _fold_into_base(node, relation, batches, upto, sql, has_readers=true) %}
+    {% set before = collapsing._size_of(relation, batches) %}
+    {% do collapsing._say(node.name, 'folding the batches up to ' ~ upto ~ ' into a base') %}
+    {% do collapsing._write_base(relation, batches, upto, sql, has_readers) %}
+    {% set after = collapsing._size_of(relation, collapsing._batches_of(relation)) %}
+    {% do collapsing._say(node.name, 'rows: ' ~ before.rows ~ ', now ' ~ after.rows) %}
+    {% do collapsing._say(node.name, 'bytes: ' ~ before.bytes ~ ', now ' ~ after.bytes) %}
+{% endmacro %}
+
+
+{# Returns up to which batch a ledger can be folded into its base. #}
+{% macro _foldable_batches(node, ledger, batches, manifest, keep_batches) %}
+    {% set limit = namespace(upto=collapsing._read_by_all(node, ledger, batches.last - keep_batches)) %}
     {#- a batch that a later one takes back is not folded without it: a base cannot be passed over in part -#}
-    {% for pair in notes.undone if pair[1] <= limit.upto < pair[0] %}
+    {% for pair in manifest.undone if pair[1] <= limit.upto < pair[0] %}
         {% set limit.upto = pair[1] - 1 %}
     {% endfor %}
     {{ return(limit.upto) }}
 {% endmacro %}
 
 
-{# Gives the last batch, `upto` at most, that all projections of a ledger or projection have read. #}
+{# Returns the last batch, `upto` at most, that all projections of a ledger or projection have read. #}
 {% macro _read_by_all(node, source, upto) %}
     {% set limit = namespace(upto=upto) %}
     {% for projection in graph.nodes.values() if node.unique_id in projection.depends_on.nodes
@@ -68,54 +81,56 @@
 {% endmacro %}
 
 
-{# Gives whether batches that a projection holds no rows of have none for it; it is then marked as having read them. #}
+{# Returns whether batches that a projection holds no rows of have none for it; it is then marked as having read them. #}
 {% macro _has_read(projection, source, after, upto) %}
     {#- tombstones of a ledger count for nothing -#}
     {% set counting = ' and ledger_sign <> 0' if collapsing._kind_if_any(collapsing._model_of(source)) == 'ledger' else '' %}
-    {% if collapsing._commits_atomically(projection) or collapsing._rows_of(
+    {% if collapsing._rows_of(
         'select 1 from ' ~ source ~ ' where ledger_batch > ' ~ after ~ ' and ledger_batch <= ' ~ upto ~ counting ~ ' limit 1'
     ) %}
         {{ return(false) }}
     {% endif %}
-    {% do collapsing._close_empty_batch(projection, upto) %}
+    {% do collapsing._register_if_empty(projection, upto) %}
     {{ return(true) }}
 {% endmacro %}
 
 
-{#
-    Gives the rows of a ledger's base, in the order of its key.
-
-    held    as _batches_of gives it
-    upto    the last batch that is folded
-    undone  as _notes_of gives it
-#}
-{% macro _base_rows(ledger, settings, held, upto, undone) %}
-{%- set key = collapsing._row_list(settings.key) -%}
-{%- set every_row = collapsing._keeps_every_row(settings) -%}
-{%- set passed_over = undone | selectattr(0, 'le', upto) | sum(start=[]) -%}
-{%- set rows -%}
-    (
+{# Returns a subquery of the rows of the batches up to `upto`, without those that were taken back; `undone` as _manifest_of returns it. #}
+{% macro _rows_to_fold(ledger, settings, batches, upto, undone) -%}
+{%- set skipped = undone | selectattr(0, 'le', upto) | sum(start=[]) -%}
+(
         select *
         from {{ ledger }}
         where
-            (ledger_batch = {{ -held.base }} or ledger_batch > {{ held.base }})
+            (ledger_batch = {{ -batches.base }} or ledger_batch > {{ batches.base }})
             and ledger_batch <= {{ upto }}
-            {%- if passed_over and not every_row %}
-            and ledger_batch not in ({{ passed_over | join(', ') }})
+            {%- if skipped and not collapsing._engine(settings).keeps_every_row %}
+            and ledger_batch not in ({{ skipped | join(', ') }})
             {%- endif %}
     )
-{%- endset -%}
+{%- endmacro %}
+
+
+{#
+    Returns the rows of a ledger's base, in the order of its key.
+
+    rows     subquery of the rows that it stands for
+    columns  names of the table's columns, in their order
+    upto     the last batch that it stands for
+#}
+{% macro _base_rows(rows, settings, columns, upto, ledger) %}
+{%- set key, engine = collapsing._row_list(settings.key), collapsing._engine(settings) -%}
 select /*+ repartition_by_range({{ key }}) */
-    {%- for column in adapter.get_columns_in_relation(ledger) | map(attribute='name') %}
+    {%- for column in columns %}
     {{ -upto ~ ' as ledger_batch' if column == 'ledger_batch' else adapter.quote(column) }}{{ ',' if not loop.last }}
     {%- endfor %}
 from (
-    {%- if every_row %}
+    {%- if engine.keeps_every_row %}
     -- what is left of each key keeps its order
     select
-        * except (ledger_place),
+        {{ collapsing._select_list(columns | reject('equalto', 'ledger_place')) }},
         row_number() over (partition by {{ key }} order by ledger_batch, ledger_place) as ledger_place
-    from {{ collapsing._collapsed_rows(rows, settings) }} as collapsed
+    from {{ engine.collapsed(rows, settings) }} as collapsed
     {%- else %}
     -- what each key has seen last: its live row or its tombstone
     select *
@@ -133,18 +148,4 @@ from (
 where ledger_sign <> 0 or {{ version }} >= (select max({{ version }}) from {{ ledger }}) - {{ settings.tombstone_retention }}
 {%- endif %}
 sort by {{ key }}
-{% endmacro %}
-
-
-{# Adds the notes of the batches that are folded to those of the base, before the base is written: they come true with it. #}
-{% macro _merge_notes(ledger, held, upto) %}
-    {% set blocks = load_relation(collapsing._blocks_relation(ledger)) %}
-    {% if blocks is not none %}
-        {% set sql %}
-            select /*+ coalesce(1) */ * except (ledger_batch), {{ -upto }} as ledger_batch
-            from {{ blocks }}
-            where {{ collapsing._is_held(held) }} and ledger_batch <= {{ upto }}
-        {% endset %}
-        {% do collapsing._write_partitions(blocks, sql) %}
-    {% endif %}
 {% endmacro %}

@@ -13,7 +13,7 @@
 #}
 
 
-{# Gives the measures that keep values: of each argument the first min, max or count(distinct). #}
+{# Returns the measures that keep values: of each argument the first min, max or count(distinct). #}
 {% macro _value_measures(measures) %}
     {{ return(
         measures | selectattr('function', 'in', ['min', 'max', 'distinct']) | unique(case_sensitive=true, attribute='argument') | list
@@ -21,8 +21,8 @@
 {% endmacro %}
 
 
-{# Gives the measures that have parts of their own: all but count(*), which is the sign, and those that share values. #}
-{% macro _measures_with_parts(measures) %}
+{# Returns the measures that have parts of their own: all but count(*), which is the sign, and those that share values. #}
+{% macro _measures_with_partials(measures) %}
     {% set sharing = measures | selectattr('function', 'in', ['min', 'max', 'distinct'])
         | reject('in', collapsing._value_measures(measures)) | list %}
     {{ return(measures | rejectattr('argument', 'equalto', '*') | reject('in', sharing) | list) }}
@@ -30,7 +30,7 @@
 
 
 {#
-    Gives what a row of a ledger adds to the parts of a measure, as a list of {name, added: SQL over the row of the CTE
+    Returns what a row of a ledger adds to the parts of a measure, as a list of {name, added: SQL over the row of the CTE
     `changes`}, with `dtype` for a sum: the type that it is kept in. `type` is the Spark type of the measure's argument.
 #}
 {% macro _added_by_row(measure, type) %}
@@ -62,7 +62,7 @@
 {% endmacro %}
 
 
-{# Gives the floats that are not finite, {what the name of their part begins with: SQL}. In Spark NaN = NaN. #}
+{# Returns the floats that are not finite, {what the name of their part begins with: SQL}. In Spark NaN = NaN. #}
 {% macro _not_finite() %}
     {{ return({
         'ledger_nan_': "double('nan')",
@@ -72,7 +72,7 @@
 {% endmacro %}
 
 
-{# Gives (SQL for a value as it is added up, the type of such a sum). #}
+{# Returns (SQL for a value as it is added up, the type of such a sum). #}
 {% macro _term(value, type) %}
     {% if type in ['tinyint', 'smallint', 'int', 'bigint'] %}
         {{ return(('cast(' ~ value ~ ' as decimal(20, 0))', 'decimal(30,0)')) }}
@@ -87,7 +87,7 @@
 
 
 {#
-    Gives SQL for a term with its sign turned. Spark's minus rounds a decimal to 34 digits: of longer ones the text is turned,
+    Returns SQL for a term with its sign turned. Spark's minus rounds a decimal to 34 digits: of longer ones the text is turned,
     for a difference or a product would need a digit more than there is.
 #}
 {% macro _negated(term, type) %}
@@ -101,7 +101,7 @@
 {% endmacro %}
 
 
-{# Gives SQL for the sum of a part, over rows that are grouped. NULL where it does not fit its type, whatever ANSI says. #}
+{# Returns SQL for the sum of a part, over rows that are grouped. NULL where it does not fit its type, whatever ANSI says. #}
 {% macro _sum_that_fits(part, dtype) %}
     {% set total = 'try_sum(' ~ part ~ ')' %}
     {% if dtype == 'double' %}
@@ -116,13 +116,13 @@
 {% endmacro %}
 
 
-{# Gives SQL for something where a double is neither infinite nor NaN, which Spark orders above infinity; else NULL. #}
+{# Returns SQL for something where a double is neither infinite nor NaN, which Spark orders above infinity; else NULL. #}
 {% macro _if_finite(double, something) %}
     {{ return('if(abs(' ~ double ~ ") < double('infinity'), " ~ something ~ ', null)') }}
 {% endmacro %}
 
 
-{# Gives SQL for the sum of a part in the type that it is kept in: NULL of none, and an error where it does not fit. #}
+{# Returns SQL for the sum of a part in the type that it is kept in: NULL of none, and an error where it does not fit. #}
 {% macro _sum_to_keep(part, dtype, projection, measure) %}
     {{ return(
         'if(count(' ~ part ~ ') = 0, null, '
@@ -131,7 +131,7 @@
 {% endmacro %}
 
 
-{# Gives SQL for a value that is never NULL where it fits: stops the query otherwise, and names projection and measure. #}
+{# Returns SQL for a value that is never NULL where it fits: stops the query otherwise, and names projection and measure. #}
 {% macro _or_error(value, projection, measure) %}
     {{ return('coalesce(' ~ value ~ ', raise_error(' ~ collapsing._text_literal(
         "collapsing: projection '" ~ projection.identifier ~ "': measure '" ~ measure ~ "' does not fit its type"

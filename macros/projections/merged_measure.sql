@@ -1,5 +1,5 @@
 {#
-    Gives SQL for a measure from its parts, over rows grouped as the projection is; `types` as _types_of gives them, `values`
+    Returns SQL for a measure from its parts, over rows grouped as the projection is; `types` as _types_of returns them, `values`
     as _value_measures.
 #}
 {% macro _merged_measure(projection, measure, types, values) %}
@@ -30,13 +30,13 @@
 {% endmacro %}
 
 
-{# Gives SQL for a sum in the type that Spark's own sum has: bigint of integers. NULL where it does not fit. #}
+{# Returns SQL for a sum in the type that Spark's own sum has: bigint of integers. NULL where it does not fit. #}
 {% macro _total(total, dtype) %}
     {{ return('try_cast(' ~ total ~ ' as bigint)' if dtype == 'decimal(30,0)' else total) }}
 {% endmacro %}
 
 
-{# Gives SQL for the sum of floats: of the finite ones, then NaN and infinities as often as they are there, as addition has it. #}
+{# Returns SQL for the sum of floats: of the finite ones, then NaN and infinities as often as they are there, as addition has it. #}
 {% macro _total_of_floats(projection, measure, part) %}
     {% set terms = [collapsing._or_error(
         collapsing._sum_that_fits('coalesce(' ~ part ~ ', 0)', 'double'), projection, measure.name
@@ -50,7 +50,7 @@
 
 
 {#
-    Gives SQL for a mean as Spark's avg has it: a double of integers, an interval of intervals, of decimals four digits more
+    Returns SQL for a mean as Spark's avg has it: a double of integers, an interval of intervals, of decimals four digits more
     scale. A quotient has six digits of scale at least: where four more are fewer, it is taken of `steps` times as many rows, so
     that it is rounded once, at the last digit wanted. A total too large for those four digits is divided at its own scale.
 #}

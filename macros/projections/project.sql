@@ -1,40 +1,40 @@
 {#
-    Gives the rows that a projection appends for the batches (after, upto] of what it reads: per group the net number of rows
+    Returns the rows that a projection appends for the batches (after, upto] of what it reads: per group the net number of rows
     and the parts of each measure, in which a cancel row counts against the state row that it takes back; and, for the measures
     that keep values, per group and value how many more or fewer of it there are. `ledger_part` is 0 in a row of a group, and
     in a row of a value the place of its column among the columns of values.
 
-    source    relation of the ledger or the finer projection, or a subquery of its rows
-    settings  as _projection_settings gives them
-    types     over a ledger the Spark type of each measure's argument by measure name, as _argument_types gives them; over a
-              projection the type of each of its columns, as _types_of gives them
-    position  {after, upto}: batch numbers; with `after` none all is read
-    finer     settings of the projection that is read; none over a ledger
+    source    relation of the ledger or the rollup projection, or a subquery of its rows
+    settings  as _projection_settings returns them
+    types     over a ledger the Spark type of each measure's argument by measure name, as _argument_types returns them; over a
+              projection the type of each of its columns, as _types_of returns them
+    unread  {after, upto}: batch numbers; with `after` none all is read
+    rollup     settings of the projection that is read; none over a ledger
 #}
-{% macro _project(source, settings, types, position, finer=none) %}
+{% macro _project(source, settings, types, unread, rollup=none) %}
 {%- set read = (
-    'ledger_batch > ' ~ position.after ~ ' and ' if position.after is not none else ''
-) ~ 'ledger_batch <= ' ~ position.upto -%}
+    'ledger_batch > ' ~ unread.after ~ ' and ' if unread.after is not none else ''
+) ~ 'ledger_batch <= ' ~ unread.upto -%}
 {%- set values = collapsing._value_measures(settings.measures) | map(attribute='name') | list -%}
 {%- set measures = [] -%}
-{%- for measure in collapsing._measures_with_parts(settings.measures) -%}
+{%- for measure in collapsing._measures_with_partials(settings.measures) -%}
     {%- do measures.append({
         'name': measure.name,
-        'parts': collapsing._added_by_part(measure, finer, types) if finer else collapsing._added_by_row(measure, types[measure.name])
+        'parts': collapsing._added_by_partial(measure, rollup, types) if rollup else collapsing._added_by_row(measure, types[measure.name])
     }) -%}
 {%- endfor -%}
 with
 
-{{ collapsing._added_by_groups(source, settings, measures, read) if finer
+{{ collapsing._added_by_groups(source, settings, measures, read) if rollup
     else collapsing._added_by_rows(source, settings, measures, read) }}
 {%- if not values %}
 
-{{ collapsing._merged_parts(settings, measures, values, position) }}
+{{ collapsing._summed_partials(settings, measures, values, unread) }}
 {%- else %},
 
 -- a row for each group, and one for each group and value
 merged as (
-    {{ collapsing._merged_parts(settings, measures, values, position) | indent(4) }}
+    {{ collapsing._summed_partials(settings, measures, values, unread) | indent(4) }}
 )
 
 select *
@@ -48,7 +48,7 @@ where
 {% endmacro %}
 
 
-{# Gives the CTEs that turn rows of a ledger into what each adds to the parts of its group; the last one is `added`. #}
+{# Returns the CTEs that turn rows of a ledger into what each adds to the parts of its group; the last one is `added`. #}
 {% macro _added_by_rows(ledger, settings, measures, read) -%}
 -- rows that count (tombstones do not) of the batches not read yet
 changes as (
@@ -56,7 +56,7 @@ changes as (
         {%- for name, sql in settings.group_by.items() %}
         {{ sql }} as {{ adapter.quote(name) }},
         {%- endfor %}
-        {%- for measure in collapsing._measures_with_parts(settings.measures) %}
+        {%- for measure in collapsing._measures_with_partials(settings.measures) %}
         {{ measure.argument }} as {{ adapter.quote('ledger_value_' ~ measure.name) }},
         {%- endfor %}
         ledger_sign
@@ -72,15 +72,15 @@ added as (
         {%- for group in settings.group_by %}
         {{ adapter.quote(group) }},
         {%- endfor %}
-        {{- collapsing._added_parts(measures) }}
+        {{- collapsing._added_partials(measures) }}
         ledger_sign
     from changes
 )
 {%- endmacro %}
 
 
-{# Gives the items of a select that give what a row adds to the parts of each measure, a comma after each. #}
-{% macro _added_parts(measures) %}
+{# Returns the items of a select that give what a row adds to the parts of each measure, a comma after each. #}
+{% macro _added_partials(measures) %}
     {%- for measure in measures %}
     {%- for part in measure.parts %}
         {{ part.added }} as {{ adapter.quote(part.name) }},
@@ -89,8 +89,8 @@ added as (
 {%- endmacro %}
 
 
-{# Gives the select that adds up the CTE `added` by group, and by group and value for the measures in `values`. #}
-{% macro _merged_parts(settings, measures, values, position) -%}
+{# Returns the select that adds up the CTE `added` by group, and by group and value for the measures in `values`. #}
+{% macro _summed_partials(settings, measures, values, unread) -%}
 {%- set groups = settings.group_by.keys() | list -%}
 select
     {%- for group in groups %}
@@ -98,14 +98,14 @@ select
     {%- endfor %}
     {%- for measure in measures %}
     {%- for part in measure.parts %}
-    {{ collapsing._merged_part(measure.name, part, values) }} as {{ adapter.quote(part.name) }},
+    {{ collapsing._summed_partial(measure.name, part, values) }} as {{ adapter.quote(part.name) }},
     {%- endfor %}
     {%- endfor %}
     {%- if values %}
     case {%- for value in values %} when {{ collapsing._is_value(value) }} then {{ loop.index }}{% endfor %} else 0 end as ledger_part,
     {%- endif %}
     {{ collapsing._of_groups('sum(ledger_sign)', values, '0') }} as ledger_sign,
-    {{ position.upto }} as ledger_batch
+    {{ unread.number }} as ledger_batch
 from added
 {%- if values %}
 group by grouping sets (
@@ -122,8 +122,8 @@ having count(*) > 0
 {%- endmacro %}
 
 
-{# Gives SQL for a part of a measure in _merged_parts. #}
-{% macro _merged_part(measure, part, values) %}
+{# Returns SQL for a part of a measure in _summed_partials. #}
+{% macro _summed_partial(measure, part, values) %}
     {% set column = adapter.quote(part.name) %}
     {% if part.name == 'ledger_value_' ~ measure %}
         {{ return(column) }}
@@ -136,13 +136,13 @@ having count(*) > 0
 {% endmacro %}
 
 
-{# Gives the condition that a row of _merged_parts is one of a measure's values. #}
+{# Returns the condition that a row of _summed_partials is one of a measure's values. #}
 {% macro _is_value(measure) %}
     {{ return('grouping(' ~ adapter.quote('ledger_value_' ~ measure) ~ ') = 0') }}
 {% endmacro %}
 
 
-{# Gives SQL that is computed in rows of groups only, in whose grouping set no column of values is; elsewhere something else. #}
+{# Returns SQL that is computed in rows of groups only, in whose grouping set no column of values is; elsewhere something else. #}
 {% macro _of_groups(sql, values, otherwise) %}
     {{ return('if(grouping_id() = ' ~ (2 ** (values | length) - 1) ~ ', ' ~ sql ~ ', ' ~ otherwise ~ ')' if values else sql) }}
 {% endmacro %}

@@ -1,5 +1,5 @@
 {#
-    Gives the checked settings of a ledger, every one present: defaults filled in, columns as lists.
+    Returns the checked settings of a ledger, every one present: defaults filled in, columns as lists.
     `given` is the mapping under meta.collapsing of the model `model_name`.
 #}
 {% macro _ledger_settings(model_name, given) %}
@@ -8,13 +8,12 @@
         'on_bad_rows', 'count_decisions', 'tombstone_retention', 'optimize', 'shards'
     ] %}
     {% if given is not mapping or not given %}
-        {{ collapsing._refuse(model_name, "a ledger needs settings in config(meta={'collapsing': {...}}): at least 'key'") }}
+        {{ collapsing._raise(model_name, "a ledger needs settings in config(meta={'collapsing': {...}}): at least 'key'") }}
     {% endif %}
-    {% do collapsing._refuse_unknown(model_name, given, known) %}
+    {% do collapsing._check_known(model_name, given, known) %}
 
-    {% set engines = ['versioned_collapsing', 'collapsing', 'replacing', 'deduplicating'] %}
     {% set settings = {
-        'engine': collapsing._one_of(model_name, given, 'engine', engines),
+        'engine': collapsing._one_of(model_name, given, 'engine', collapsing._engine_names()),
         'input': collapsing._one_of(model_name, given, 'input', ['events', 'signed']),
         'deletes': collapsing._one_of(model_name, given, 'deletes', ['versioned', 'unversioned']),
         'on_bad_rows': collapsing._one_of(model_name, given, 'on_bad_rows', ['fail', 'reject']),
@@ -33,13 +32,13 @@
     } %}
     {% do collapsing._check_engine(model_name, settings, given) %}
     {% if settings.sign and settings.is_deleted %}
-        {{ collapsing._refuse(model_name, "settings 'sign' and 'is_deleted' both say what a delete is: give one of them") }}
+        {{ collapsing._raise(model_name, "settings 'sign' and 'is_deleted' both say what a delete is: give one of them") }}
     {% endif %}
     {% if settings.deletes == 'unversioned' and not (settings.sign or settings.is_deleted) %}
-        {{ collapsing._refuse(model_name, "setting 'deletes: unversioned' needs 'sign' or 'is_deleted' to tell a delete") }}
+        {{ collapsing._raise(model_name, "setting 'deletes: unversioned' needs 'sign' or 'is_deleted' to tell a delete") }}
     {% endif %}
     {% if settings.on_bad_rows == 'reject' and not settings.block %}
-        {{ collapsing._refuse(
+        {{ collapsing._raise(
             model_name, "setting 'on_bad_rows: reject' needs 'block': without it every run would set the same rows aside again"
         ) }}
     {% endif %}
@@ -47,13 +46,13 @@
     {% do collapsing._check_retention(model_name, settings) %}
     {% set optimize = settings.optimize %}
     {% if optimize not in ['manual', 'auto'] and (optimize is boolean or optimize is not number or not 0 < optimize <= 1) %}
-        {{ collapsing._refuse_setting(
+        {{ collapsing._raise_setting(
             model_name, 'optimize', 'manual, auto, or a share of dead rows above 0 and up to 1, such as 0.3', optimize
         ) }}
     {% endif %}
     {% set shards = settings.shards %}
     {% if shards is not none and (shards is boolean or shards is not integer or not 2 <= shards <= 1000) %}
-        {{ collapsing._refuse_setting(model_name, 'shards', 'a whole number from 2 to 1000', shards) }}
+        {{ collapsing._raise_setting(model_name, 'shards', 'a whole number from 2 to 1000', shards) }}
     {% endif %}
     {{ return(settings) }}
 {% endmacro %}
@@ -63,12 +62,12 @@
 {% macro _check_combine(model_name, settings) %}
     {% set combine = settings.combine %}
     {% if combine is not mapping or combine.values() | select('string') | list | length != combine | length %}
-        {{ collapsing._refuse_setting(
+        {{ collapsing._raise_setting(
             model_name, 'combine', 'a mapping of a column to SQL over old.<column> and new.<column>', combine
         ) }}
     {% endif %}
-    {% if combine and settings.engine != 'versioned_collapsing' and not settings.block %}
-        {{ collapsing._refuse(
+    {% if combine and not collapsing._engine(settings).repeatable and not settings.block %}
+        {{ collapsing._raise(
             model_name,
             "setting 'combine' of the engine " ~ settings.engine ~ " needs 'block': without it every run would combine the whole stage again"
         ) }}
@@ -76,7 +75,7 @@
     {% for column in combine %}
         {% set fixed = settings.key + settings.version + settings.order_by %}
         {% if column in fixed + [settings.sign, settings.is_deleted, settings.block] %}
-            {{ collapsing._refuse(
+            {{ collapsing._raise(
                 model_name,
                 "setting 'combine' cannot merge '" ~ column ~ "': key, version, order and delete columns come from the newest event"
             ) }}
@@ -90,12 +89,12 @@
     {% set retention = settings.tombstone_retention %}
     {% set is_sql = (retention is string and retention != '') or (retention is number and retention is not boolean) %}
     {% if retention is not none and not is_sql %}
-        {{ collapsing._refuse_setting(
+        {{ collapsing._raise_setting(
             model_name, 'tombstone_retention', "SQL that can be taken from a version, such as 1000 or 'interval 7 days'", retention
         ) }}
     {% endif %}
     {% if retention is not none and settings.version | length != 1 %}
-        {{ collapsing._refuse(
+        {{ collapsing._raise(
             model_name, "setting 'tombstone_retention' is taken from the greatest version: it needs a 'version' of one column; given: "
             ~ settings.version | join(', ')
         ) }}

@@ -1,5 +1,5 @@
 {#
-    Gives the graph's node of the model that a relation stands for, a table of one shard too, or none: settings are looked up there
+    Returns the graph's node of the model that a relation stands for, a table of one shard too, or none: settings are looked up there
     and nowhere else.
 #}
 {% macro _model_of(relation) %}
@@ -16,11 +16,11 @@
 {% endmacro %}
 
 
-{# Gives 'ledger' or 'projection': what the settings of a node make of it. Neither is an error that names the model. #}
+{# Returns 'ledger' or 'projection': what the settings of a node make of it. Neither is an error that names the model. #}
 {% macro _kind_of(node, asked_by) %}
     {% set kind = collapsing._kind_if_any(node) %}
     {% if kind is none %}
-        {{ collapsing._refuse(
+        {{ collapsing._raise(
             node.name if node is not none else '?',
             asked_by ~ " needs a model with settings in config(meta={'collapsing': {...}}), and this one has none"
         ) }}
@@ -29,7 +29,7 @@
 {% endmacro %}
 
 
-{# Gives 'ledger' or 'projection', or none for a node that is neither. #}
+{# Returns 'ledger' or 'projection', or none for a node that is neither. #}
 {% macro _kind_if_any(node) %}
     {% set meta = node.config.get('meta', {}).get('collapsing') if node is not none else none %}
     {% if meta is not mapping %}

@@ -1,14 +1,14 @@
 {#
-    Gives the checked settings of a projection: `group_by` as a mapping of name to SQL, `measures` as a list of
+    Returns the checked settings of a projection: `group_by` as a mapping of name to SQL, `measures` as a list of
     {name, function, argument, aggregate}. `given` is the mapping under meta.collapsing of the model `model_name`.
 #}
 {% macro _projection_settings(model_name, given) %}
     {% if given is not mapping or 'measures' not in given or 'group_by' not in given %}
-        {{ collapsing._refuse(
+        {{ collapsing._raise(
             model_name, "a projection needs 'group_by' and 'measures' in config(meta={'collapsing': {...}})"
         ) }}
     {% endif %}
-    {% do collapsing._refuse_unknown(model_name, given, ['group_by', 'measures']) %}
+    {% do collapsing._check_known(model_name, given, ['group_by', 'measures']) %}
 
     {% set group_by = given.group_by %}
     {% if group_by is not mapping %}
@@ -18,14 +18,14 @@
         {% endfor %}
     {% endif %}
     {% if group_by.values() | select('string') | list | length != group_by | length %}
-        {{ collapsing._refuse_setting(
+        {{ collapsing._raise_setting(
             model_name, 'group_by', 'a list of columns, or a mapping of a name to SQL', given.group_by
         ) }}
     {% endif %}
 
     {% set measures = [] %}
     {% if given.measures is not mapping or not given.measures %}
-        {{ collapsing._refuse_setting(
+        {{ collapsing._raise_setting(
             model_name, 'measures', "a mapping of a name to an aggregate such as 'sum(x)'", given.measures
         ) }}
     {% endif %}
@@ -35,18 +35,18 @@
 
     {% for name in group_by.keys() | list + measures | map(attribute='name') | list %}
         {% if name is not string or name.lower().startswith('ledger_') %}
-            {{ collapsing._refuse(model_name, "the name '" ~ name ~ "' begins with ledger_: such names are the package's own") }}
+            {{ collapsing._raise(model_name, "the name '" ~ name ~ "' begins with ledger_: such names are the package's own") }}
         {% endif %}
     {% endfor %}
     {% for measure in measures if measure.name in group_by %}
-        {{ collapsing._refuse(model_name, "'" ~ measure.name ~ "' names both a group and a measure") }}
+        {{ collapsing._raise(model_name, "'" ~ measure.name ~ "' names both a group and a measure") }}
     {% endfor %}
     {{ return({'group_by': group_by, 'measures': measures}) }}
 {% endmacro %}
 
 
 {#
-    Gives {name, function, argument, aggregate} of one measure, x being any row-level SQL. The function of count(distinct x, y)
+    Returns {name, function, argument, aggregate} of one measure, x being any row-level SQL. The function of count(distinct x, y)
     is 'distinct', and its argument is one value of all: NULL where one of them is, for such a row does not count.
 #}
 {% macro _measure(model_name, name, aggregate) %}
@@ -55,7 +55,7 @@
         '(?is)^\\s*(count|sum|avg|min|max)\\s*\\((.*)\\)\\s*$', aggregate if aggregate is string else ''
     ) %}
     {% if not parts %}
-        {{ collapsing._refuse_setting(model_name, 'measures.' ~ name, allowed, aggregate) }}
+        {{ collapsing._raise_setting(model_name, 'measures.' ~ name, allowed, aggregate) }}
     {% endif %}
     {% set function = parts.group(1).lower() %}
     {% set distinct = modules.re.match('(?is)^\\s*distinct\\b(.*)$', parts.group(2)) if function == 'count' else none %}
@@ -64,7 +64,7 @@
         or ('*' in arguments and (distinct or function != 'count'))
         or (arguments | length > 1 and not distinct)
         or modules.re.match('(?is)^(distinct|all)\\b', arguments[0]) %}
-        {{ collapsing._refuse_setting(model_name, 'measures.' ~ name, allowed, aggregate) }}
+        {{ collapsing._raise_setting(model_name, 'measures.' ~ name, allowed, aggregate) }}
     {% endif %}
     {{ return({
         'name': name,
@@ -75,7 +75,7 @@
 {% endmacro %}
 
 
-{# Gives SQL for one value of several: the value itself, or a struct that is NULL where one of them is. #}
+{# Returns SQL for one value of several: the value itself, or a struct that is NULL where one of them is. #}
 {% macro _one_argument(arguments) %}
     {% if arguments | length == 1 %}
         {{ return(arguments[0]) }}
@@ -90,7 +90,7 @@
 
 
 {#
-    Gives the arguments in the SQL between the parentheses of a call, or none where it closes a parenthesis that it did not
+    Returns the arguments in the SQL between the parentheses of a call, or none where it closes a parenthesis that it did not
     open: 'a) + sum(b' is two aggregates, not one.
 #}
 {% macro _arguments_of(sql) %}

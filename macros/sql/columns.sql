@@ -1,4 +1,4 @@
-{# Gives quoted columns as a list for a select, a line each; `of` is the alias they are taken from. #}
+{# Returns quoted columns as a list for a select, a line each; `of` is the alias they are taken from. #}
 {% macro _select_list(columns, of=none, indent=8) %}
     {% set parts = [] %}
     {% for column in columns %}
@@ -8,7 +8,7 @@
 {% endmacro %}
 
 
-{# Gives quoted columns on one line, for `partition by`, `group by` and `order by`; `suffix` is ' desc' or nothing. #}
+{# Returns quoted columns on one line, for `partition by`, `group by` and `order by`; `suffix` is ' desc' or nothing. #}
 {% macro _row_list(columns, of=none, suffix='') %}
     {% set parts = [] %}
     {% for column in columns %}
@@ -18,7 +18,7 @@
 {% endmacro %}
 
 
-{# Gives the condition that two aliases hold the same key. Keys are never NULL in a ledger, so `=` is enough. #}
+{# Returns the condition that two aliases hold the same key. Keys are never NULL in a ledger, so `=` is enough. #}
 {% macro _same_key(key, one, other) %}
     {% set parts = [] %}
     {% for column in key %}
@@ -28,14 +28,14 @@
 {% endmacro %}
 
 
-{# Gives one comparable value of the columns of a version: the column itself, or a struct, compared field by field. #}
+{# Returns one comparable value of the columns of a version: the column itself, or a struct, compared field by field. #}
 {% macro _one_value(columns, of) %}
     {% set fields = collapsing._row_list(columns, of) %}
     {{ return(fields if columns | length == 1 else 'struct(' ~ fields ~ ')') }}
 {% endmacro %}
 
 
-{# Gives the names of the columns that compare, group and order: maps do not. `columns` are a list of {name, dtype}. #}
+{# Returns the names of the columns that compare, group and order: maps do not. `columns` are a list of {name, dtype}. #}
 {% macro _comparable_columns(columns) %}
     {% set names = [] %}
     {% for column in columns if 'map<' not in column.dtype %}
@@ -45,7 +45,7 @@
 {% endmacro %}
 
 
-{# Gives SQL for the key of a row as JSON text. #}
+{# Returns SQL for the key of a row as JSON text. #}
 {% macro _key_as_json(key) %}
     {{ return("to_json(struct(" ~ collapsing._row_list(key) ~ "), map('ignoreNullFields', 'false'))") }}
 {% endmacro %}

@@ -1,27 +1,16 @@
-{# Gives a relation as its plain name: under --empty and --sample a ref() renders as a subquery, which cannot be described. #}
+{# Returns a relation as its plain name: under --empty and --sample a ref() renders as a subquery, which cannot be described. #}
 {% macro _named(relation) %}
     {{ return(api.Relation.create(database=relation.database, schema=relation.schema, identifier=relation.identifier)) }}
 {% endmacro %}
 
 
-{# Gives whether a ref() renders as a subquery, as under --empty and --sample. #}
+{# Returns whether a ref() renders as a subquery, as under --empty and --sample. #}
 {% macro _is_subquery(relation) %}
     {{ return(relation | string != collapsing._named(relation) | string) }}
 {% endmacro %}
 
 
-{# Stops a run with --sample that would read a part of a relation and count it as read whole. #}
-{% macro _refuse_sample(relation) %}
-    {% if collapsing._is_subquery(relation) and not flags.EMPTY %}
-        {{ collapsing._refuse(
-            model.name, '--sample would take a part of ' ~ collapsing._named(relation) ~ ' for the whole: what is left out would never'
-            ~ " be read. Select this model's tables without --sample, or sample in the SQL of the stage"
-        ) }}
-    {% endif %}
-{% endmacro %}
-
-
-{# Gives the table of the package's own that stands beside another one: <table>__<what>. #}
+{# Returns the package's own table beside another one: <table>__<what>. #}
 {% macro _beside(relation, what) %}
     {{ return(api.Relation.create(
         database=relation.database, schema=relation.schema, identifier=relation.identifier ~ '__' ~ what, type='table'
@@ -29,32 +18,72 @@
 {% endmacro %}
 
 
-{# Gives a relation with an alias for `from`: also one that renders as a subquery with an alias of its own. #}
+{# Tells dbt's cache of a table that was created without its help, so that load_relation finds it. #}
+{% macro _add_to_cache(relation) %}
+    {% do adapter.cache_added(relation.incorporate(type='table')) if load_relation(relation) is none %}
+{% endmacro %}
+
+
+{# Returns a relation with an alias for `from`: also one that renders as a subquery with an alias of its own. #}
 {% macro _aliased(relation, alias) %}
     {% set rendered = relation | string %}
     {{ return(('(select * from ' ~ rendered ~ ')' if rendered.startswith('(') else rendered) ~ ' as ' ~ alias) }}
 {% endmacro %}
 
 
-{# Gives a property of a table, or none: a build that was killed before it wrote its properties has none. #}
+{#
+    Returns what the catalog says of a table, from one statement: {columns: [{name, dtype}], details: {label: text}}, the labels
+    being those of Spark, such as 'Location' and 'Table Properties'.
+#}
+{% macro _describe(relation) %}
+    {% set found = {'columns': [], 'details': {}} %}
+    {% set at = namespace(columns=true) %}
+    {% for row in collapsing._rows_of('describe table extended ' ~ relation) %}
+        {#- every column has a type; the heading after the last one has none -#}
+        {% set at.columns = at.columns and row[1] not in ['', none] %}
+        {% if at.columns %}
+            {% do found.columns.append({'name': row[0], 'dtype': row[1]}) %}
+        {% else %}
+            {% do found.details.update({row[0]: row[1]}) %}
+        {% endif %}
+    {% endfor %}
+    {{ return(found) }}
+{% endmacro %}
+
+
+{# Returns the columns of a query, [{name, dtype}]; no row is read. #}
+{% macro _columns_of_query(sql) %}
+    {% set columns, abbreviated = [], [] %}
+    {% for row in collapsing._rows_of('describe query ' ~ sql) %}
+        {% do columns.append({'name': row[0], 'dtype': row[1]}) %}
+        {#- Spark abbreviates a struct of more than 25 fields (spark.sql.debug.maxToStringFields), but not in typeof -#}
+        {% do abbreviated.append(columns[-1]) if ' more fields' in row[1] %}
+    {% endfor %}
+    {% if abbreviated %}
+        {% set types = [] %}
+        {% for column in abbreviated %}
+            {% do types.append('typeof(first(' ~ adapter.quote(column.name) ~ '))') %}
+        {% endfor %}
+        {% set row = collapsing._rows_of('select ' ~ types | join(', ') ~ ' from (' ~ sql ~ ') where false')[0] %}
+        {% for column in abbreviated %}
+            {% do column.update({'dtype': row[loop.index0]}) %}
+        {% endfor %}
+    {% endif %}
+    {{ return(columns) }}
+{% endmacro %}
+
+
+{# Returns a property of a table from what _describe returned: the JSON object that stands under its name, or none. #}
+{% macro _json_property(described, name) %}
+    {% set object = '=(\\{(?:[^{}"]|"(?:[^"\\\\]|\\\\.)*")*\\})' %}
+    {% set found = modules.re.search(modules.re.escape(name) ~ object, described.details.get('Table Properties', '')) %}
+    {{ return(fromjson(found.group(1)) if found else none) }}
+{% endmacro %}
+
+
+{# Returns a property of a table, or none. #}
 {% macro _property_of(relation, name) %}
     {% for row in collapsing._rows_of('show tblproperties ' ~ relation) if row[0] == name %}
-        {{ return(row[1]) }}
-    {% endfor %}
-    {{ return(none) }}
-{% endmacro %}
-
-
-{# Gives the clause that names the format of a model's tables, or nothing where Spark's default is used. #}
-{% macro _using(relation) %}
-    {% set format = collapsing._model_of(relation).config.file_format %}
-    {{ return('using ' ~ format if format else '') }}
-{% endmacro %}
-
-
-{# Gives what the catalog says of a table under a name such as 'Location', its folder; none where it says nothing. #}
-{% macro _detail_of(relation, name) %}
-    {% for row in collapsing._rows_of('describe table extended ' ~ relation) if row[0] == name %}
         {{ return(row[1]) }}
     {% endfor %}
     {{ return(none) }}

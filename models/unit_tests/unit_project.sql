@@ -13,7 +13,7 @@
 {% set types = {'total': 'int', 'filled': 'int', 'amount': 'decimal(38,18)'} %}
 
 with appended as (
-    {{ collapsing._project(ref('unit_ledger'), settings, types, {'after': 1, 'upto': 3}) }}
+    {{ collapsing._project(ref('unit_ledger'), settings, types, {'after': 1, 'upto': 3, 'number': 3}) }}
 )
 
 select

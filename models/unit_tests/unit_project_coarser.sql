@@ -23,7 +23,7 @@
 
 with appended as (
     {{ collapsing._project(
-        ref('unit_projection'), settings, {'ledger_sum_total': 'decimal(30,0)'}, {'after': 1, 'upto': 3}, finer
+        ref('unit_projection'), settings, {'ledger_sum_total': 'decimal(30,0)'}, {'after': 1, 'upto': 3, 'number': 3}, finer
     ) }}
 )
 

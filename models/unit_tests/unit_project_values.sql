@@ -13,7 +13,7 @@
 {% set types = {'total': 'int', 'least': 'int', 'different': 'int'} %}
 
 with appended as (
-    {{ collapsing._project(ref('unit_ledger'), settings, types, {'after': 1, 'upto': 3}) }}
+    {{ collapsing._project(ref('unit_ledger'), settings, types, {'after': 1, 'upto': 3, 'number': 3}) }}
 )
 
 select * from appended

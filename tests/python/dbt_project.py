@@ -33,7 +33,7 @@ def stranger_files(repository: Path, name: str, target: str = "parquet") -> dict
     `name` is its schema too; its tables have the format of the target of profiles.yml.
     """
     file_format = f"models: {{+file_format: {target}}}\n" if target in ("delta", "iceberg") else ""
-    profiles = (repository / "profiles" / "profiles.yml").read_text().replace("\ncollapsing:", f"\n{name}:")
+    profiles = (repository / "profiles" / "profiles.yml").read_text().replace("\ncollapsing_demo:", f"\n{name}:")
     return {
         "profiles.yml": re.sub(r"schema: \S+", f"schema: {name}", profiles),
         "packages.yml": f"packages:\n  - local: {repository}\n",

@@ -1,0 +1,87 @@
+{# Returns {reason: SQL that is true for a bad row}: rows that no rule of an engine can place. #}
+{% macro _bad_row_reasons(settings) %}
+    {% set reasons = {'null_key': collapsing._any_null(settings.key)} %}
+    {% if settings.version %}
+        {% do reasons.update({'null_version': collapsing._any_null(settings.version)}) %}
+    {% endif %}
+    {% if settings.sign %}
+        {% do reasons.update({'bad_sign': 'coalesce(' ~ collapsing._as_number(settings.sign) ~ ' not in (1, -1), true)'}) %}
+    {% elif settings.is_deleted %}
+        {% do reasons.update({'bad_sign': 'coalesce(' ~ collapsing._as_number(settings.is_deleted) ~ ' not in (0, 1), true)'}) %}
+    {% endif %}
+    {% if settings.block %}
+        {% do reasons.update({'null_block': collapsing._any_null([settings.block])}) %}
+    {% endif %}
+    {{ return(reasons) }}
+{% endmacro %}
+
+
+{# Returns SQL for the number that a sign or a mark of deletes stands for, of whatever type; NULL, in ANSI mode too, for none. #}
+{% macro _as_number(column) %}
+    {{ return('try_cast(' ~ adapter.quote(column) ~ ' as double)') }}
+{% endmacro %}
+
+
+{# Returns SQL that is true where one of the columns is NULL. #}
+{% macro _any_null(columns) %}
+    {% set parts = [] %}
+    {% for column in columns %}
+        {% do parts.append(adapter.quote(column) ~ ' is null') %}
+    {% endfor %}
+    {{ return(parts | join(' or ')) }}
+{% endmacro %}
+
+
+{# Returns SQL for the reason why a row is bad, one where there are several; NULL for a row that can be folded. #}
+{% macro _bad_reason(settings) %}
+    {% set cases = [] %}
+    {% for reason, condition in collapsing._bad_row_reasons(settings).items() %}
+        {% do cases.append('when ' ~ condition ~ " then '" ~ reason ~ "'") %}
+    {% endfor %}
+    {{ return('case ' ~ cases | join(' ') ~ ' end') }}
+{% endmacro %}
+
+
+{# Returns SQL that is true for a bad row. #}
+{% macro _is_bad(settings) %}
+    {{ return(collapsing._bad_row_reasons(settings).values() | join(' or ')) }}
+{% endmacro %}
+
+
+{#
+    Stops the run before anything is appended when unread rows are bad: names ledger, reason, count, keys and blocks. Rows that are
+    set aside do not stop it; but a row without a block token belongs to no batch, and would be set aside by each.
+#}
+{% macro _check_bad_rows(unread, ledger, settings, batch) %}
+    {% set lines = [] %}
+    {% for reason, condition in collapsing._bad_row_reasons(settings).items() %}
+        {% if reason in batch.bad and (settings.on_bad_rows == 'fail' or reason == 'null_block') %}
+            {% set samples = collapsing._sample_keys(unread, settings, condition) %}
+            {% do lines.append(reason ~ ': ' ~ batch.bad[reason] ~ ' rows, for example ' ~ samples | join('; ')) %}
+        {% endif %}
+    {% endfor %}
+    {% if lines %}
+        {% do collapsing._drop_cached(ledger) %}
+        {{ collapsing._raise(
+            model.name, 'bad rows in its stage, nothing was appended and no block counts as read.\n  ' ~ lines | join('\n  ')
+        ) }}
+    {% endif %}
+{% endmacro %}
+
+
+{# Returns up to three rows for which a condition holds, each as text: its key and the block that it came in. #}
+{% macro _sample_keys(unread, settings, condition) %}
+    {% set sql %}
+        select
+            {{ collapsing._key_as_json(settings.key) }},
+            cast({{ adapter.quote(settings.block) if settings.block else 'null' }} as string)
+        from {{ unread }}
+        where {{ condition }}
+        limit 3
+    {% endset %}
+    {% set samples = [] %}
+    {% for row in collapsing._rows_of(sql) %}
+        {% do samples.append(row[0] ~ (' in block ' ~ (row[1] if row[1] is not none else 'NULL') if settings.block else '')) %}
+    {% endfor %}
+    {{ return(samples) }}
+{% endmacro %}

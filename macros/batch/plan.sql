@@ -1,0 +1,184 @@
+{#
+    Caches the rows that no batch has folded yet, as they are staged, and returns the temporary view that they are read from. The
+    stage is read here and nowhere else, so that every later step sees the same rows. A row without a block token is among them: it
+    is bad, and has to be seen.
+#}
+{% macro _cache_unread(query, ledger, settings, columns, folded) %}
+    {% set conditions = [] %}
+    {% do conditions.append(
+        '(not ' ~ collapsing._is_block_folded(settings, columns, folded) ~ ' or ' ~ adapter.quote(settings.block) ~ ' is null)'
+    ) if folded %}
+    {% do conditions.append(collapsing._is_in_shard(settings)) if collapsing._is_in_shard(settings) %}
+    {{ return(collapsing._cache(
+        ledger, 'unread',
+        'select ' ~ collapsing._row_list(columns | map(attribute='name')) ~ '\nfrom (\n' ~ query ~ '\n)'
+        ~ ('\nwhere ' ~ conditions | join(' and ') if conditions else '')
+    )) }}
+{% endmacro %}
+
+
+{# Caches the rows of a query, and returns the temporary view that they are read from. It is the session's: _drop_cached drops it. #}
+{% macro _cache(relation, what, sql) %}
+    {% set view = collapsing._cached_view(relation, what) %}
+    {% do collapsing._execute('cache table ' ~ view ~ ' as\n' ~ sql) %}
+    {{ return(view) }}
+{% endmacro %}
+
+
+{# Returns the name of a temporary view of a model's: they have no schema, and models of one alias may be built at the same time. #}
+{% macro _cached_view(relation, what) %}
+    {{ return(adapter.quote([relation.schema, relation.identifier, what] | join('__'))) }}
+{% endmacro %}
+
+
+{# Drops what a run has cached of a model. #}
+{% macro _drop_cached(relation, whats=['unread', 'classified']) %}
+    {% for what in whats %}
+        {% do collapsing._execute('drop view if exists ' ~ collapsing._cached_view(relation, what)) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#
+    Returns what a run folds, before any row of it is folded; bad rows stop the run here.
+        number   the batch number that its rows will have
+        rows     how many rows are unread
+        blocks   [{token, rows}] of their blocks, in token order
+        bad      {reason: rows} of rows that cannot be folded
+        unread   SQL that is true for the rows to fold; none for all
+        bounds   SQL over the ledger's key columns, alias `stored`: outside of it no key of the batch can lie; or none
+        undone   batches that were taken back, and those that took them back: no lookup may see them
+#}
+{% macro _plan_batch(unread, ledger, settings, columns, last, manifest) %}
+    {% set batch = collapsing._profile_unread(unread, settings, columns) %}
+    {% do collapsing._check_bad_rows(unread, ledger, settings, batch) if batch.bad %}
+    {% do batch.update({
+        'number': 1 + last,
+        'unread': 'not coalesce(' ~ collapsing._is_bad(settings) ~ ', false)' if batch.bad else none,
+        'undone': manifest.undone
+    }) %}
+    {{ return(batch) }}
+{% endmacro %}
+
+
+{# Returns what one query tells of the unread rows: rows, blocks, bad and bounds, as in _plan_batch. #}
+{% macro _profile_unread(unread, settings, columns) %}
+    {% set bounded = collapsing._bounded_keys(settings, columns) %}
+    {% set reasons = collapsing._bad_row_reasons(settings) %}
+    {% set block = adapter.quote(settings.block) if settings.block else 'cast(null as string)' %}
+    {% set sql %}
+        select
+            grouping(ledger_block) = 1 as is_total,
+            ledger_block,
+            min(ledger_arrival) as arrival,
+            count(*) as staged
+            {%- for reason in reasons %},
+            count_if(ledger_reason = '{{ reason }}') as {{ reason }}
+            {%- endfor %}
+            {%- for column in bounded %},
+            cast({{ collapsing._bound_text('min(' ~ adapter.quote(column.name) ~ ')', column.dtype) }} as string) as least_{{ loop.index }},
+            cast({{ collapsing._bound_text('max(' ~ adapter.quote(column.name) ~ ')', column.dtype) }} as string) as greatest_{{ loop.index }}
+            {%- endfor %}
+        from (
+            select
+                cast({{ block }} as string) as ledger_block,
+                {{ block }} as ledger_arrival,
+                {{ collapsing._bad_reason(settings) }} as ledger_reason
+                {%- for column in bounded %},
+                {{ adapter.quote(column.name) }}
+                {%- endfor %}
+            from {{ unread }}
+        )
+        group by grouping sets ((ledger_block), ())
+        order by is_total, arrival
+    {% endset %}
+
+    {% set found, bounds = {'rows': 0, 'blocks': [], 'bad': {}}, [] %}
+    {% for row in collapsing._rows_of(sql) %}
+        {% if not row[0] %}
+            {% do found.blocks.append({'token': row[1], 'rows': row[3]}) if row[1] is not none %}
+        {% else %}
+            {% do found.update({'rows': row[3]}) %}
+            {% for reason in reasons %}
+                {% do found.bad.update({reason: row[3 + loop.index]}) if row[3 + loop.index] %}
+            {% endfor %}
+            {% for column in bounded %}
+                {% set least = 4 + (reasons | length) + 2 * loop.index0 %}
+                {% do bounds.append(
+                    'stored.' ~ adapter.quote(column.name) ~ ' between ' ~ collapsing._typed_literal(row[least], column.dtype)
+                    ~ ' and ' ~ collapsing._typed_literal(row[least + 1], column.dtype)
+                ) if row[least] is not none %}
+            {% endfor %}
+        {% endif %}
+    {% endfor %}
+    {#- literals, not a subquery: only they prune files before the ledger is read -#}
+    {{ return(dict(found, bounds=bounds | join('\n        and ') or none)) }}
+{% endmacro %}
+
+
+{# Returns the key columns whose range can be written as literals. #}
+{% macro _bounded_keys(settings, columns) %}
+    {% set bounded = [] %}
+    {% for column in columns if column.name in settings.key and collapsing._is_bounded_type(column.dtype) %}
+        {% do bounded.append(column) %}
+    {% endfor %}
+    {{ return(bounded) }}
+{% endmacro %}
+
+
+{#
+    Caches the classified rows of a batch, the run's only lookup of its keys, and adds to the batch what follows from them: `decisions`
+    {decision: rows}, and how many `states`, `cancels` and `tombstones` it appends. Returns the view.
+#}
+{% macro _cache_classified(unread, ledger, settings, columns, batch) %}
+    {% set view = collapsing._cache(
+        this, 'classified',
+        'with\n\n' ~ collapsing._classification(unread, ledger, settings, columns, batch) ~ '\n\nselect * from classified'
+    ) %}
+    {% set counted = settings.count_decisions and settings.block %}
+    {% set sql %}
+        select 'appended', count_if(ledger_sign = 1), count_if(ledger_sign = -1), count_if(ledger_sign = 0)
+        from ({{ collapsing._appended_by(view, ledger, settings, columns, batch.number) }})
+        {%- if counted %}
+        union all
+        select decision, count(*), 0, 0 from {{ view }} group by decision
+        {%- endif %}
+    {% endset %}
+    {% set decisions = dict(batch.bad) %}
+    {% for row in collapsing._rows_of(sql) | sort(attribute=0) %}
+        {% if row[0] == 'appended' %}
+            {% do batch.update({'states': row[1], 'cancels': row[2], 'tombstones': row[3]}) %}
+        {% else %}
+            {% do decisions.update({row[0]: row[1]}) %}
+        {% endif %}
+    {% endfor %}
+    {% do batch.update({'decisions': decisions}) %}
+    {{ return(view) }}
+{% endmacro %}
+
+
+{# Returns in a line what a batch took and what became of it. #}
+{% macro _summary(batch) %}
+    {% set parts = [] %}
+    {% for decision, rows in batch.decisions | dictsort %}
+        {% do parts.append(decision ~ ' ' ~ rows) %}
+    {% endfor %}
+    {{ return(
+        'batch ' ~ batch.number ~ ': ' ~ batch.blocks | length ~ ' blocks, ' ~ batch.rows ~ ' rows'
+        ~ (' (' ~ parts | join(', ') ~ ')' if parts else '')
+    ) }}
+{% endmacro %}
+
+
+{#
+    Returns the highest batch number that a ledger which is built from nothing ever had, 0 for none. Such numbers are not used
+    again: its projections would take them for read.
+#}
+{% macro _last_of_earlier_lives(ledger) %}
+    {% set lasts = [0] %}
+    {% for relation in [ledger, collapsing._manifest_relation(ledger)] %}
+        {% set batches = collapsing._batches_of(relation, ledger) %}
+        {% do lasts.append(batches.last) if batches %}
+    {% endfor %}
+    {{ return(lasts | max) }}
+{% endmacro %}

@@ -1,0 +1,94 @@
+{#
+    Sees to it that a ledger's table is there and that this run may go on with it; returns {columns, wanted, created, rebuild}: the
+    names of its columns in their order and in that of the fold, and whether it was created now or is to be rebuilt. Rows that were folded by other settings, or in other columns, do not go
+    together with new ones. A full refresh of a table whose columns and settings have not changed keeps the table: what is folded
+    anew becomes its base in one commit, and readers never lose it.
+#}
+{% macro _ready_table(ledger, settings, columns, batches) %}
+    {% set existing = load_relation(ledger) %}
+    {% set wanted = collapsing._ledger_columns(columns, settings, ledger) %}
+    {% set names = wanted | map(attribute='name') | list %}
+    {% set described = collapsing._describe(ledger) if existing is not none and not existing.is_view else none %}
+    {% set changed_rules = collapsing._changed_rules(described, settings) if described else [] %}
+    {% set changes = collapsing._column_changes(described, wanted) if described else {} %}
+    {% set refresh = should_full_refresh() or existing is none or existing.is_view %}
+    {% do collapsing._check_unchanged(changed_rules, changes) if not refresh %}
+    {% if described and not (refresh and (changed_rules or changes.added or changes.other)) %}
+        {% do collapsing._add_columns(ledger, changes.added) if changes.added %}
+        {{ return({
+            'columns': (described.columns + changes.added) | map(attribute='name') | list, 'wanted': names,
+            'created': false, 'rebuild': refresh and batches is not none
+        }) }}
+    {% endif %}
+    {% do collapsing._recreate(ledger, wanted, {'collapsing.rules': tojson(collapsing._rules_of(settings))}) %}
+    {% do persist_constraints(ledger, model) %}
+    {{ return({'columns': names, 'wanted': names, 'created': true, 'rebuild': false}) }}
+{% endmacro %}
+
+
+{#
+    Returns {setting: value} of the rules that a ledger's rows are folded by. They stand in the table's property `collapsing.rules`,
+    which the table is created with.
+#}
+{% macro _rules_of(settings) %}
+    {{ return({
+        'engine': settings.engine,
+        'input': settings.input,
+        'deletes': settings.deletes,
+        'key': settings.key,
+        'version': settings.version,
+        'shards': settings.shards
+    }) }}
+{% endmacro %}
+
+
+{# Returns, in words, the rules of a table that are not those of the settings. #}
+{% macro _changed_rules(described, settings) %}
+    {% set stored, changes = collapsing._json_property(described, 'collapsing.rules') or {}, [] %}
+    {% for setting, value in collapsing._rules_of(settings).items() if setting in stored and stored[setting] != value %}
+        {% do changes.append("'" ~ setting ~ "' was " ~ tojson(stored[setting]) ~ ' and is ' ~ tojson(value)) %}
+    {% endfor %}
+    {{ return(changes) }}
+{% endmacro %}
+
+
+{# Returns how the columns that are wanted differ from a table's: {added: [{name, dtype}], other: [in words]}. #}
+{% macro _column_changes(described, wanted) %}
+    {% set stored, types, changes = {}, {}, {'added': [], 'other': []} %}
+    {% for column in described.columns %}
+        {% do stored.update({column.name: column.dtype}) %}
+    {% endfor %}
+    {% for column in wanted %}
+        {% do types.update({column.name: column.dtype}) %}
+        {% do changes.added.append(column) if column.name not in stored %}
+    {% endfor %}
+    {% for name, dtype in stored.items() %}
+        {% if name not in types %}
+            {% do changes.other.append("'" ~ name ~ "' is gone from the stage") %}
+        {% elif types[name] != dtype %}
+            {% do changes.other.append("'" ~ name ~ "' was " ~ dtype ~ ' and is ' ~ types[name]) %}
+        {% endif %}
+    {% endfor %}
+    {{ return(changes) }}
+{% endmacro %}
+
+
+{# Raises an error where a run that is no full refresh would mix rows of two sets of rules, or write them into other columns. #}
+{% macro _check_unchanged(changed_rules, changes) %}
+    {% if changed_rules %}
+        {{ collapsing._raise(
+            model.name, 'its rows were folded by other settings: ' ~ changed_rules | join('; ')
+            ~ '. Give the old settings back, or rebuild the ledger with --full-refresh if the stage still holds every block'
+        ) }}
+    {% endif %}
+    {% set found, may_add = [], config.get('on_schema_change') in ['append_new_columns', 'sync_all_columns'] %}
+    {% for column in changes.added if not may_add %}
+        {% do found.append("'" ~ column.name ~ "' is new in the stage (on_schema_change='append_new_columns' would add it)") %}
+    {% endfor %}
+    {% if found or changes.other %}
+        {{ collapsing._raise(
+            model.name, "the stage's columns are not the ledger's any more: " ~ (found + changes.other) | join('; ')
+            ~ '. Give the stage its old columns back, or rebuild the ledger with --full-refresh if the stage still holds every block'
+        ) }}
+    {% endif %}
+{% endmacro %}

@@ -1,0 +1,68 @@
+{#
+    Returns the columns of a stage as a list of {name, dtype}, in the stage's order, spelled as the settings spell them. Checks
+    that every column a setting names is there, and that none takes a name of ours. `query` is the model's own, which reads the stage.
+#}
+{% macro _stage_columns(query, settings, model_name=none) %}
+    {% set model_name = model_name or model.name %}
+    {% set columns = collapsing._columns_of_query(query) %}
+    {% for column in columns if column.name.lower().startswith('ledger_') %}
+        {{ collapsing._raise(
+            model_name, "the stage's column '" ~ column.name ~ "' begins with ledger_: such names are the package's own"
+        ) }}
+    {% endfor %}
+    {% for setting in ['key', 'version', 'order_by', 'partition_by', 'sign', 'is_deleted', 'block', 'combine'] %}
+        {% set named = settings[setting] %}
+        {% for name in ([named] if named is string else named or []) %}
+            {% do collapsing._spell(columns, name) %}
+            {% set names = columns | map(attribute='name') | list %}
+            {% if name not in names %}
+                {{ collapsing._raise_setting(
+                    model_name, setting, 'a column of the stage ' ~ collapsing._stage_name() ~ ' (' ~ names | join(', ') ~ ')', name
+                ) }}
+            {% endif %}
+        {% endfor %}
+    {% endfor %}
+    {{ return(columns) }}
+{% endmacro %}
+
+
+{#
+    Spells a column as a setting does. To Spark letters of either case are one, and a view may not have kept them: Iceberg's in a Hive
+    catalog has small ones alone.
+#}
+{% macro _spell(columns, name) %}
+    {% if name not in columns | map(attribute='name') | list %}
+        {% for column in columns if column.name.lower() == name.lower() %}
+            {% do column.update({'name': name}) %}
+        {% endfor %}
+    {% endif %}
+{% endmacro %}
+
+
+{# Returns the name of the stage of the model that is being built, for messages. #}
+{% macro _stage_name() %}
+    {% for id in model.depends_on.nodes %}
+        {{ return((graph.nodes.get(id) or graph.sources.get(id) or {}).get('relation_name') or id) }}
+    {% endfor %}
+    {{ return('?') }}
+{% endmacro %}
+
+
+{# Returns the columns that a ledger keeps: all but the block token and what marks a delete. A signed row keeps its sign. #}
+{% macro _kept_columns(columns, settings) %}
+    {% set marks = [settings.block, settings.is_deleted] + ([settings.sign] if settings.input == 'events' else []) %}
+    {{ return(columns | rejectattr('name', 'in', marks) | list) }}
+{% endmacro %}
+
+
+{# Returns the columns of a ledger's table, in its order: those that it keeps of the stage, then the system columns. #}
+{% macro _ledger_columns(columns, settings, relation) %}
+    {% set system = [{'name': 'ledger_sign', 'dtype': 'tinyint'}, {'name': 'ledger_block', 'dtype': 'string'}] %}
+    {% do system.append({'name': 'ledger_place', 'dtype': 'int'}) if collapsing._engine(settings).keeps_every_row %}
+    {% do system.append({'name': 'ledger_batch', 'dtype': 'int'}) %}
+    {% set stored = [] %}
+    {% for column in collapsing._kept_columns(columns, settings) + system %}
+        {% do stored.append({'name': column.name, 'dtype': collapsing._stored_type(column.dtype, relation)}) %}
+    {% endfor %}
+    {{ return(stored) }}
+{% endmacro %}

@@ -1,0 +1,53 @@
+{#
+    Returns a query of what should not be in a ledger, one row a finding: `finding`, `ledger_key` (the key as JSON), `states` and
+    `cancels` (rows of that key). An empty result means that every row is where the engine's rules put it.
+
+        surplus               events: a key with neither no nor one live row. Signed rows: two or more states, or cancels, more
+                              than they take back (ClickHouse's logical error); the same rows were inserted twice, or some not
+        cancel_without_state  events: a cancel row that equals no state row
+        versions_not_rising   events: a newer batch holds a version that is not newer
+#}
+{% macro _findings(ledger, settings, columns) %}
+{%- set key = collapsing._row_list(settings.key) -%}
+{%- set is_signed = settings.input == 'signed' -%}
+{%- set history = key ~ (', ' ~ collapsing._row_list(settings.version) if is_signed and settings.version else '') -%}
+{%- set system = ['ledger_sign', 'ledger_block', 'ledger_batch'] -%}
+{%- set counted = 'count_if(ledger_sign = 1) as states, count_if(ledger_sign = -1) as cancels' -%}
+select
+    'surplus' as finding,
+    {{ collapsing._key_as_json(settings.key) }} as ledger_key,
+    {{ counted }}
+from {{ ledger }}
+group by {{ history }}
+having {{ 'abs(sum(ledger_sign)) > 1' if is_signed else 'sum(ledger_sign) not in (0, 1)' }}
+{%- if not is_signed %}
+union all
+select
+    'cancel_without_state' as finding,
+    {{ collapsing._key_as_json(settings.key) }} as ledger_key,
+    {{ counted }}
+from {{ ledger }}
+where ledger_sign <> 0
+group by {{ collapsing._row_list(collapsing._comparable_columns(columns) | reject('in', system) | list) }}
+having sum(ledger_sign) < 0
+{%- endif %}
+{%- set engine = collapsing._engine(settings) %}
+{%- if engine.tombstones and engine.cancels %}
+union all
+select
+    'versions_not_rising' as finding,
+    {{ collapsing._key_as_json(settings.key) }} as ledger_key,
+    {{ counted }}
+from (
+    select
+        *,
+        lag(struct({{ collapsing._row_list(settings.version) }}, ledger_sign = 0)) over (
+            partition by {{ key }} order by ledger_batch
+        ) as ledger_before
+    from {{ ledger }}
+    where ledger_sign <> -1
+)
+where {{ adapter.quote(settings.key[0]) }} is not null and struct({{ collapsing._row_list(settings.version) }}, ledger_sign = 0) <= ledger_before
+group by {{ key }}
+{%- endif %}
+{% endmacro %}

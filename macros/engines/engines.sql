@@ -1,0 +1,50 @@
+{#
+    An engine is a file here: a macro `_engine_<name>(settings)` that returns, as data and small SQL, what differs between engines. A
+    variant of an engine is `_engine_<name>__<variant>`: `signed` for `input: signed`, `unversioned_deletes` for `deletes:
+    unversioned`. The rest of the package asks these rules and names no engine.
+
+        needs, ignores   settings beside `key` that it must have, and those that have no effect with it
+        because          the reason of both, for messages
+        looks_up         whether a batch needs the last state of its keys
+        unread           macro: a subquery of the unread rows with `ledger_skipped`, for rows that never apply; none where there are none
+        keeps_every_row  whether rows are appended as they are, and who is live is decided when the ledger is read
+        order            SQL by which the rows of a key in a batch count, the one that decides first; arrival settles the rest
+        last_arrival     whether among equals the last to arrive decides, not the first
+        last_state       SQL by which the rows that the ledger has of a key are ordered, the last state first
+        applies          SQL over `incoming` and `last_state`, true for a row that its key's last state does not keep out
+        in_sequence      the same between two events of a key that `combine` folds one after the other, `new` and `old`
+        otherwise        the decision about a row that could apply, and another row of its key and batch did instead
+        cancels          whether the last state is cancelled when an event applies
+        tombstones       whether a delete leaves a tombstone
+        repeatable       whether an event that comes again changes nothing, so that `combine` needs no block token
+        adds_up          whether sums over its rows by sign are right: not where a row is replaced without a cancel row
+        shows_cancel_rows   whether a cancel row without its state row is shown
+        final            macro: a subquery of the rows that FINAL shows; none where rows without a cancel row are shown
+        collapsed        macro: a subquery of the rows that OPTIMIZE FINAL leaves, for engines that keep every row
+#}
+{% macro _engine(settings) %}
+    {% set names = ['_engine_' ~ settings.engine] %}
+    {% do names.append(names[0] ~ '__signed') if settings.input == 'signed' %}
+    {% do names.append(names[0] ~ '__unversioned_deletes') if settings.deletes == 'unversioned' and settings.input != 'signed' %}
+    {% set found = names | select('in', collapsing) | list %}
+    {{ return(dict(collapsing[found[-1]](settings), variant=found[-1])) }}
+{% endmacro %}
+
+
+{# Returns the names of the engines, the default first. #}
+{% macro _engine_names() %}
+    {% set names = [] %}
+    {% for macro in collapsing if macro.startswith('_engine_') and macro != '_engine_names' and '__' not in macro %}
+        {% do names.append(macro.removeprefix('_engine_')) %}
+    {% endfor %}
+    {% set default = 'versioned_collapsing' %}
+    {{ return([default] + names | reject('equalto', default) | sort) }}
+{% endmacro %}
+
+
+{# Returns SQL that is true where a version of one row is to another's as `comparison` says; columns are compared in order. #}
+{% macro _compares(settings, one, comparison, other) %}
+    {{ return(
+        collapsing._one_value(settings.version, one) ~ ' ' ~ comparison ~ ' ' ~ collapsing._one_value(settings.version, other)
+    ) }}
+{% endmacro %}

@@ -1,0 +1,44 @@
+{#
+    Returns the rows that a batch appends to a ledger that keeps every row, as they are: rows that carry their own sign, and the engine
+    replacing. `ledger_place` is the row's place among its key's rows in its batch.
+
+    Without a block token the whole stage is read again by every run; rows that the ledger has already, as often as it
+    has them, are then left out.
+#}
+{% macro _appended_as_they_are(classified, ledger, settings, columns, number) %}
+{%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
+select
+    {{ collapsing._select_list(kept, indent=4) }},
+    ledger_sign,
+    ledger_block,
+    row_number() over (
+        partition by {{ collapsing._row_list(settings.key) }} order by {{ collapsing._arrival_order(settings, columns) }}
+    ) as ledger_place,
+    {{ number }} as ledger_batch
+from (
+    select
+        {{ collapsing._select_list(kept) }},
+        {{ collapsing._own_sign(settings) }} as ledger_sign,
+        ledger_arrival,
+        ledger_block
+    from {{ classified }}
+    {%- if ledger and not settings.block %}
+    except all
+    select
+        {{ collapsing._select_list(kept) }},
+        ledger_sign,
+        cast(null as string) as ledger_arrival,
+        ledger_block
+    from {{ ledger }}
+    {%- endif %}
+)
+{%- endmacro %}
+
+
+{# Returns SQL for the sign of a row that is appended as it is. #}
+{% macro _own_sign(settings) %}
+    {{ return(
+        'cast(' ~ adapter.quote(settings.sign) ~ ' as tinyint)' if settings.input == 'signed'
+        else 'cast(if(ledger_delete, 0, 1) as tinyint)'
+    ) }}
+{% endmacro %}

@@ -1,0 +1,120 @@
+{#
+    Returns a subquery of one row per key, what the key is after its events were folded one after another with the SQL of the
+    setting `combine`: its columns, the system columns of an event, `last_state` where the ledger was looked up, and
+    `ledger_applied`. The first event of a key, or the first after a delete, has no old row and is taken as it is. An event that the
+    engine's rule keeps out is skipped, as in the fold without combine.
+#}
+{% macro _combined(classified, settings, columns, looked_up) %}
+{%- set engine = collapsing._engine(settings) -%}
+{%- set fields = collapsing._event_fields(settings, columns) -%}
+(
+    select
+        incoming.*
+        {%- if looked_up %},
+        last_state
+        {%- endif %}
+    from (
+        select
+            {%- if looked_up %}
+            last_state,
+            {%- endif %}
+            aggregate(
+                events,
+                named_struct(
+                    {%- for field in fields %}
+                    '{{ field.name }}', {{ 'last_state.' ~ adapter.quote(field.name) if looked_up and not field.name.startswith('ledger_')
+                        else 'cast(null as ' ~ field.dtype ~ ')' }},
+                    {%- endfor %}
+                    'ledger_sign', {{ 'cast(last_state.ledger_sign as int)' if looked_up else 'cast(null as int)' }},
+                    'ledger_applied', false
+                ),
+                (old, new) -> if(
+                    {{ engine.in_sequence }},
+                    named_struct(
+                        {%- for field in fields %}
+                        '{{ field.name }}', {{ collapsing._combined_field(settings, field) }},
+                        {%- endfor %}
+                        'ledger_sign', if(new.ledger_delete, 0, 1),
+                        'ledger_applied', true
+                    ),
+                    old
+                )
+            ) as incoming
+        from (
+            -- all events of a key in the order in which they follow each other
+            select
+                {%- if looked_up %}
+                any_value(last_state) as last_state,
+                {%- endif %}
+                sort_array(collect_list(struct({{ collapsing._row_list(fields | map(attribute='name') | list) }}))) as events
+            from {{ classified }}
+            {%- if engine.unread %}
+            where not ledger_skipped
+            {%- endif %}
+            group by {{ collapsing._row_list(settings.key) }}
+        )
+    )
+)
+{%- endmacro %}
+
+
+{# Returns the fields of one event as {name, dtype}, those that order it first: the struct is sorted by them. #}
+{% macro _event_fields(settings, columns) %}
+    {% set arrival = columns | selectattr('name', 'equalto', settings.block) | first if settings.block else {'dtype': 'string'} %}
+    {% set deleted = {'name': 'ledger_delete', 'dtype': 'boolean'} %}
+    {% set arrived = {'name': 'ledger_arrival', 'dtype': arrival.dtype} %}
+    {% set by_name = {} %}
+    {% for column in collapsing._kept_columns(columns, settings) %}
+        {% if 'map<' in column.dtype %}
+            {{ collapsing._raise(model.name, "setting 'combine' cannot order events by the map column '" ~ column.name ~ "'") }}
+        {% endif %}
+        {% do by_name.update({column.name: column}) %}
+    {% endfor %}
+    {% set engine = collapsing._engine(settings) %}
+    {% set fields = [arrived, deleted] if engine.unread else [] %}
+    {% for name in settings.version %}
+        {% do fields.append(by_name.pop(name)) %}
+    {% endfor %}
+    {% if not engine.unread %}
+        {% do fields.extend([arrived] if engine.last_arrival else [deleted, arrived]) %}
+    {% endif %}
+    {% for name in settings.order_by if name in by_name %}
+        {% do fields.append(by_name.pop(name)) %}
+    {% endfor %}
+    {% do fields.extend(by_name.values()) %}
+    {% do fields.append(deleted) if deleted not in fields %}
+    {{ return(fields + [{'name': 'ledger_block', 'dtype': 'string'}]) }}
+{% endmacro %}
+
+
+{# Returns SQL for a field after an event: what `combine` makes of old and new, or the new value. #}
+{% macro _combined_field(settings, field) %}
+    {% set value = 'new.' ~ adapter.quote(field.name) %}
+    {% if field.name in settings.combine %}
+        {{ return(
+            'cast(if(old.ledger_sign = 1 and not new.ledger_delete, ' ~ settings.combine[field.name] ~ ', ' ~ value ~ ') as ' ~ field.dtype ~ ')'
+        ) }}
+    {% endif %}
+    {{ return(value) }}
+{% endmacro %}
+
+
+{# Returns SQL for the rank of a row among events that are combined: 1 for each that follows the ones before it. #}
+{% macro _rank_in_sequence(settings, columns, history) %}
+    {% set engine = collapsing._engine(settings) %}
+    {% set partition, version = collapsing._row_list(history), collapsing._row_list(settings.version) %}
+    {% if engine.last_arrival %}
+        {{ return('1') }}
+    {% elif engine.unread %}
+        {{ return(
+            'if(ledger_skipped or not ledger_delete and struct(' ~ version ~ ') <= max('
+            ~ 'if(ledger_skipped or ledger_delete, null, struct(' ~ version ~ '))) over (partition by ' ~ partition
+            ~ ' order by ledger_arrival, ' ~ version ~ ', ' ~ collapsing._arrival_order(settings, columns)
+            ~ ' rows between unbounded preceding and 1 preceding), 2, 1)'
+        ) }}
+    {% endif %}
+    {{ return(
+        'row_number() over (partition by ' ~ partition ~ ', ' ~ version ~ ', ledger_delete order by '
+        ~ collapsing._arrival_order(settings, columns) ~ ')'
+    ) }}
+{% endmacro %}

@@ -1,0 +1,194 @@
+{# Returns the rank of a row in its batch, 1 for those that could apply; with `combine` several of a key can. #}
+{% macro _rank(settings, columns, history) %}
+    {{ return(
+        collapsing._rank_in_sequence(settings, columns, history) if settings.combine
+        else 'row_number() over (partition by ' ~ collapsing._row_list(history) ~ ' order by '
+            ~ collapsing._counting_order(settings, columns) ~ ')'
+    ) }}
+{% endmacro %}
+
+
+{# Returns the order in which the rows of a key in a batch count: what the key is afterwards is what the first of them says. #}
+{% macro _counting_order(settings, columns) %}
+    {% set engine = collapsing._engine(settings) %}
+    {% set arrival = collapsing._arrival_order(settings, columns, suffix=' desc' if engine.last_arrival else '') %}
+    {{ return(engine.order ~ ', ' ~ arrival if engine.order else arrival) }}
+{% endmacro %}
+
+
+{#
+    Returns the order in which rows of one batch arrived: by block, then order_by; then a cancel row before a state row, and
+    the row's own values settle what is left. Columns that have no order (maps) settle nothing.
+#}
+{% macro _arrival_order(settings, columns, suffix='') %}
+    {% set first = settings.order_by + ([settings.sign] if settings.input == 'signed' else []) %}
+    {% set rest = collapsing._comparable_columns(collapsing._kept_columns(columns, settings)) | reject('in', first) | list %}
+    {{ return('ledger_arrival' ~ suffix ~ ', ' ~ collapsing._row_list(first + rest, suffix=suffix)) }}
+{% endmacro %}
+
+
+{# Returns SQL that is true for a staged row that deletes its key. #}
+{% macro _is_delete(settings) %}
+    {% if settings.sign and settings.input != 'signed' %}
+        {{ return(collapsing._as_number(settings.sign) ~ ' = -1') }}
+    {% elif settings.is_deleted %}
+        {{ return(collapsing._as_number(settings.is_deleted) ~ ' = 1') }}
+    {% endif %}
+    {{ return('false') }}
+{% endmacro %}
+
+
+{# Returns the columns by which a staged row is a copy of another: all but block token, order_by and what has no equality. #}
+{% macro _content_columns(settings, columns) %}
+    {% set of_arrival = settings.order_by | reject('in', settings.key + settings.version) | list %}
+    {{ return(
+        collapsing._comparable_columns(collapsing._kept_columns(columns, settings)) | reject('in', of_arrival) | list
+    ) }}
+{% endmacro %}
+
+
+{#
+    Returns SQL for the decision about a row `incoming`, beside `last_state` and `ledger_applies`, whether that state does not keep the
+    row out, where the ledger was looked up.
+#}
+{% macro _decision(settings, columns, looked_up) %}
+    {% set engine, has_deletes = collapsing._engine(settings), settings.sign or settings.is_deleted %}
+    {% set live = 'coalesce(last_state.ledger_sign = 1, false)' if looked_up else 'false' %}
+    {% set can_apply, cases = 'incoming.ledger_rank = 1' ~ (' and ledger_applies' if looked_up else ''), [] %}
+    {% do cases.append(can_apply ~ ' and ledger_delete and not ledger_has_upserts and not ' ~ live ~ " then 'orphan_delete'") if has_deletes %}
+    {% do cases.append(can_apply ~ " then 'applied'") %}
+    {% do cases.append("ledger_copy > 1 then 'duplicate'") %}
+    {% do cases.append(collapsing._equals_last_state(collapsing._content_columns(settings, columns)) ~ " then 'duplicate'")
+        if looked_up and not settings.combine %}
+    {% do cases.append("ledger_skipped then 'superseded'") if engine.unread %}
+    {% if settings.version and looked_up %}
+        {% do cases.append(
+            collapsing._compares(settings, 'incoming', '=', 'last_state') ~ ' and ledger_delete <> ' ~ live ~ " then 'tie'"
+        ) %}
+        {% do cases.append("not ledger_applies then 'stale'") %}
+    {% endif %}
+    {% do cases.append(
+        'struct(' ~ collapsing._row_list(settings.version, 'incoming') ~ ", ledger_delete) = ledger_winner then 'tie'"
+    ) if settings.version %}
+    {{ return('case\n            when ' ~ cases | join('\n            when ') ~ "\n            else '" ~ engine.otherwise ~ "'\n        end") }}
+{% endmacro %}
+
+
+{# Returns the engine's rule for a row that its key's last state does not keep out. #}
+{% macro _applies(engine, settings, columns) %}
+    {% set kept = collapsing._kept_columns(columns, settings) %}
+    {% set values = kept | rejectattr('name', 'in', settings.key) | map(attribute='name') | list %}
+    {#- maps do not compare: a row that has one is taken for another row -#}
+    {% set same_row = collapsing._equal_columns(values) or 'true'
+        if collapsing._comparable_columns(kept) | length == kept | length else 'false' %}
+    {{ return(
+        engine.applies
+        | replace('{same_content}', collapsing._equals_last_state(collapsing._content_columns(settings, columns)))
+        | replace('{same_row}', '(' ~ same_row ~ ')')
+    ) }}
+{% endmacro %}
+
+
+{# Returns SQL that is true for a row that the ledger has already as what its key is. #}
+{% macro _equals_last_state(content) %}
+    {{ return(
+        '(last_state.ledger_sign is not null and incoming.ledger_delete = (last_state.ledger_sign <> 1) and '
+        ~ collapsing._equal_columns(content) ~ ')'
+    ) }}
+{% endmacro %}
+
+
+{# Returns SQL that is true where columns of a row and of its key's last state are equal, NULLs too. #}
+{% macro _equal_columns(names) %}
+    {% set same = [] %}
+    {% for name in names | map('string') %}
+        {% do same.append('incoming.' ~ adapter.quote(name) ~ ' <=> last_state.' ~ adapter.quote(name)) %}
+    {% endfor %}
+    {{ return(same | join(' and ')) }}
+{% endmacro %}
+
+
+{#
+    Returns a subquery of every staged row with `decision`: the rows of each batch are decided about by the same SQL as in the fold,
+    beside what the ledger had seen of their key before that batch.
+
+    batches   as _batches_of returns it of the ledger
+    manifest  as _manifest_of returns it
+#}
+{% macro _decided_rows(stage, ledger, settings, columns, batches, manifest) %}
+{%- set names = columns | map(attribute='name') | list -%}
+{%- set engine = collapsing._engine(settings) -%}
+(
+with
+
+{{ collapsing._staged_rows(stage, ledger, settings, columns, batches, manifest) }},
+{% if engine.looks_up %}
+{%- set touched = collapsing._touched_before(ledger, settings, manifest) if settings.block and batches else none %}
+{{ collapsing._classified('select * from staged where ledger_reason is null', touched, settings, columns, by_batch=true) }}
+{%- else %}
+classified as (
+    select
+        *,
+        'applied' as decision
+    from staged
+    where ledger_reason is null
+)
+{%- endif %}
+
+select
+    {{ collapsing._select_list(names, indent=4) }},
+    ledger_batch,
+    decision
+from classified
+union all
+select
+    {{ collapsing._select_list(names, indent=4) }},
+    ledger_batch,
+    ledger_reason as decision
+from staged
+where ledger_reason is not null
+)
+{%- endmacro %}
+
+
+{# Returns the CTE `staged`: every staged row with the batch that took it, and with a reason where no engine has decided about it. #}
+{% macro _staged_rows(stage, ledger, settings, columns, batches, manifest) -%}
+{%- set block = adapter.quote(settings.block) if settings.block -%}
+{%- set is_planned = settings.block and batches -%}
+-- every staged row with the batch that took it
+staged as (
+    select
+        {{ collapsing._select_list(columns | map(attribute='name'), of='staged') }},
+        {{ 'blocks.ledger_batch' if is_planned else 'cast(null as int) as ledger_batch' }},
+        {{ collapsing._is_delete(settings) }} as ledger_delete,
+        {{ 'staged.' ~ block if settings.block else 'cast(null as string)' }} as ledger_arrival,
+        coalesce(
+            {{ collapsing._bad_reason(settings) }},
+            {{ "if(blocks.ledger_batch is null, 'unread', null)" if is_planned else 'null' if batches else "'unread'" }}
+        ) as ledger_reason
+    from {{ collapsing._aliased(stage, 'staged') }}
+    {%- if is_planned %}
+    left join (
+        select block as ledger_block, ledger_batch
+        from {{ collapsing._manifest_relation(ledger) }}
+        where
+            {{ collapsing._is_folded(batches, manifest) }}
+    ) as blocks
+        on cast(staged.{{ block }} as string) = blocks.ledger_block
+    {%- endif %}
+)
+{%- endmacro %}
+
+
+{# Returns the rows that a ledger had of each key of the CTE `unread` before each batch that took a row of it. #}
+{% macro _touched_before(ledger, settings, manifest) -%}
+select
+        stored.*,
+        asked.ledger_batch as ledger_before
+    from (select distinct {{ collapsing._row_list(settings.key) }}, ledger_batch from unread) as asked
+    inner join {{ ledger }} as stored
+        on {{ collapsing._same_key(settings.key, 'asked', 'stored') }} and stored.ledger_batch < asked.ledger_batch
+        {%- for pair in manifest.undone %}
+        and not (asked.ledger_batch > {{ pair[0] }} and stored.ledger_batch in ({{ pair | join(', ') }}))
+        {%- endfor %}
+{%- endmacro %}

@@ -1,0 +1,185 @@
+{#
+    Returns the query of the rows that one batch appends to a ledger: what a run executes in two steps, with `classified` cached between.
+
+    source    what can stand behind `from` for the staged rows
+    ledger    relation of the ledger, or none when it is built from nothing
+    settings  as _ledger_settings returns them
+    columns   the stage's columns, a list of {name, dtype}
+    batch     as _plan_batch returns it: number, unread, bounds, rows, undone
+#}
+{% macro _fold(source, ledger, settings, columns, batch) -%}
+with
+
+{{ collapsing._classification(source, ledger, settings, columns, batch) }}
+
+{{ collapsing._appended_by('classified', ledger, settings, columns, batch.number) }}
+{%- endmacro %}
+
+
+{# Returns the CTE `classified` of a batch, with those that it needs. An engine that looks nothing up takes every row. #}
+{% macro _classification(source, ledger, settings, columns, batch) %}
+    {% set unread = collapsing._unread_rows(source, settings, columns, batch.unread) %}
+    {% if collapsing._engine(settings).looks_up %}
+        {% set touched = collapsing._touched_rows(ledger, settings, batch) if ledger else none %}
+        {{ return(collapsing._classified(unread, touched, settings, columns)) }}
+    {% endif %}
+    {{ return("classified as (\n    select\n        *,\n        'applied' as decision\n    from (\n    " ~ unread ~ '\n    )\n)') }}
+{% endmacro %}
+
+
+{# Returns the query of the rows that a batch appends, from what can stand behind `from` for the rows of `classified`. #}
+{% macro _appended_by(classified, ledger, settings, columns, number) %}
+    {% if settings.combine %}
+        {% set classified = collapsing._combined(classified, settings, columns, looked_up=ledger) %}
+    {% elif collapsing._engine(settings).keeps_every_row %}
+        {{ return(collapsing._appended_as_they_are(classified, ledger, settings, columns, number)) }}
+    {% endif %}
+    {{ return(collapsing._appended(classified, settings, columns, number, looked_up=ledger)) }}
+{% endmacro %}
+
+
+{#
+    Returns CTEs that give each unread row its decision, beside the last state of its key; the last one is `classified`. A run
+    caches its rows: what is appended, and how many rows came to which decision, both follow from them.
+
+    unread    SQL of the rows to decide about, as _unread_rows returns it
+    touched   SQL of what the ledger has of their keys, as _touched_rows returns it; none where nothing is looked up
+    settings  as _ledger_settings returns them
+    columns   the stage's columns, a list of {name, dtype}
+    by_batch  whether the rows are of several batches, each decided about by itself: `unread` has the column ledger_batch, and
+              `touched` the column ledger_before, the batch that its row came before
+#}
+{% macro _classified(unread, touched, settings, columns, by_batch=false) %}
+{%- set engine, key = collapsing._engine(settings), settings.key -%}
+{%- set history = key + ['ledger_batch'] if by_batch else key -%}
+{%- set partition = collapsing._row_list(history) -%}
+-- the rows that are decided about
+unread as (
+    {{ unread }}
+),
+{%- if touched %}
+
+-- the one lookup: every row that the ledger has of their keys, and nothing else of it
+touched as (
+    {{ touched }}
+),
+
+-- what each of these keys was before: in its newest batch the state row or tombstone, not the cancel row
+last_state as (
+    select *
+    from (
+        select
+            *,
+            row_number() over (
+                partition by {{ collapsing._row_list(key + ['ledger_before'] if by_batch else key) }} order by {{ engine.last_state }}
+            ) as ledger_rank
+        from touched
+    )
+    where ledger_rank = 1
+),
+{%- endif %}
+
+-- the rows of a key in the order in which they count
+ranked as (
+    select
+        *,
+        {{ collapsing._rank(settings, columns, history) }} as ledger_rank
+        {%- if settings.version %},
+        first_value(struct({{ collapsing._row_list(settings.version) }}, ledger_delete)) over (
+            partition by {{ partition }} order by {{ collapsing._counting_order(settings, columns) }}
+        ) as ledger_winner
+        {%- endif %}
+        {%- if settings.sign or settings.is_deleted %},
+        bool_or(not ledger_delete) over (partition by {{ partition }}) as ledger_has_upserts
+        {%- endif %}
+    from {{ engine.unread('unread', partition) if engine.unread else 'unread' }}
+),
+
+-- copies of one row: the one that decides is the first, then the others as they arrived
+numbered as (
+    select
+        *,
+        row_number() over (
+            partition by {{ collapsing._row_list(collapsing._content_columns(settings, columns)) }}, ledger_delete
+            order by {{ 'ledger_batch, ' if by_batch }}if(ledger_rank = 1, 0, 1), {{ collapsing._arrival_order(settings, columns) }}
+        ) as ledger_copy
+    from ranked
+),
+
+-- each row with its decision
+classified as (
+    select
+        incoming.*,
+        {%- if touched %}
+        struct(last_state.*) as last_state,
+        {{ collapsing._applies(engine, settings, columns) }} as ledger_applies,
+        {%- endif %}
+        {{ collapsing._decision(settings, columns, touched) }} as decision
+    from numbered as incoming
+    {%- if touched %}
+    left join last_state
+        on {{ collapsing._same_key(key, 'incoming', 'last_state') }}{{ ' and incoming.ledger_batch = last_state.ledger_before' if by_batch }}
+    {%- endif %}
+)
+{%- endmacro %}
+
+
+{#
+    Returns the rows that a batch appends: an event that applies leaves a cancel row, an exact copy of the state row that it takes
+    back, and its own row, a state row or for a delete a tombstone.
+
+    source      what can stand behind `from` for the rows of `classified`
+    looked_up   whether they have the last state of their key
+#}
+{% macro _appended(source, settings, columns, number, looked_up) %}
+{%- set engine = collapsing._engine(settings) -%}
+{%- set cancel = ['if(last_state.ledger_sign = 1, -1, null)'] if looked_up and engine.cancels else [] -%}
+{%- set own = 'if(ledger_delete, ' ~ (0 if engine.tombstones else 'null') ~ ', 1)' -%}
+select
+    {%- for column in collapsing._kept_columns(columns, settings) %}
+    {%- set name = adapter.quote(column.name) %}
+    {{ 'if(appended.ledger_sign = -1, last_state.' ~ name ~ ', ' ~ name ~ ') as ' ~ name if cancel else name }},
+    {%- endfor %}
+    cast(appended.ledger_sign as tinyint) as ledger_sign,
+    ledger_block,
+    {%- if engine.keeps_every_row %}
+    1 as ledger_place,
+    {%- endif %}
+    {{ number }} as ledger_batch
+from {{ source }}
+lateral view explode(array_compact(array({{ (cancel + [own]) | join(', ') }}))) appended as ledger_sign
+where {{ 'ledger_applied' if settings.combine else "decision in ('applied', 'orphan_delete')" }}
+{%- endmacro %}
+
+
+{# Returns the rows that a batch takes, with the package's words for what they are. `where` is SQL over the stage, or none for all. #}
+{% macro _unread_rows(source, settings, columns, where=none) -%}
+{%- set block = adapter.quote(settings.block) if settings.block else 'cast(null as string)' -%}
+select
+        {{ collapsing._select_list(collapsing._kept_columns(columns, settings) | map(attribute='name')) }},
+        {{ collapsing._is_delete(settings) }} as ledger_delete,
+        {{ block }} as ledger_arrival,
+        cast({{ block }} as string) as ledger_block
+    from {{ source }}
+    {%- if where %}
+    where {{ where }}
+    {%- endif %}
+{%- endmacro %}
+
+
+{#
+    Returns the rows that a ledger has of the keys of the CTE `unread`. Up to a million rows the keys go to every task, so that the
+    ledger is not shuffled; the bounds are literals, so that files and row groups of other keys are not opened.
+#}
+{% macro _touched_rows(ledger, settings, batch) -%}
+select {{ '/*+ broadcast(unread) */ ' if batch.rows <= 1000000 }}stored.*
+    from {{ ledger }} as stored
+    left semi join unread on {{ collapsing._same_key(settings.key, 'stored', 'unread') }}
+    {%- if batch.bounds or batch.undone %}
+    where
+        {{ batch.bounds or 'true' }}
+        {%- if batch.undone %}
+        and stored.ledger_batch not in ({{ batch.undone | sum(start=[]) | join(', ') }})
+        {%- endif %}
+    {%- endif %}
+{%- endmacro %}

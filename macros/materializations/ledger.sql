@@ -1,0 +1,97 @@
+{#
+    One run of a ledger, from top to bottom. The model's SQL is the query of its stage, as with a dbt snapshot; what is appended follows
+    from it here. A run that dies anywhere before the commit has changed nothing that a reader sees, and the next run begins again;
+    docs/crash_safety.md says so step by step.
+#}
+{% materialization incremental_ledger, adapter='spark' %}
+    {%- set begun_at = modules.datetime.datetime.utcnow() -%}
+    {%- set ledger, existing = this.incorporate(type='table'), load_relation(this) -%}
+    {%- set settings = collapsing._ledger_settings(model.name, model.config.meta.get('collapsing')) -%}
+    {{ run_hooks(pre_hooks) }}
+
+    {#- nobody else writes this table, and what a killed run left half done is finished -#}
+    {%- do collapsing._check_shard(model) -%}
+    {%- do collapsing._acquire_lock(model.name, ledger) -%}
+    {%- set batches = collapsing._batches_of(ledger) -%}
+    {%- do collapsing._drop_covered(ledger, batches) -%}
+
+    {#- the stage has the columns that the settings name, and the table is there, with these columns and rules -#}
+    {%- set columns = collapsing._stage_columns(sql, settings) -%}
+    {%- do collapsing._check_full_refresh(sql, ledger, settings, batches) -%}
+    {%- set last = batches.last if batches else collapsing._last_of_earlier_lives(ledger) -%}
+    {%- set table = collapsing._ready_table(ledger, settings, columns, batches) -%}
+    {%- set batches = none if table.rebuild or table.created else batches -%}
+
+    {#- plan: which rows are unread, which blocks they make up, whether any is bad -#}
+    {%- do collapsing._check_manifest(ledger, settings, batches) -%}
+    {%- set history = load_relation(collapsing._history_relation(ledger)) -%}
+    {%- set manifest = collapsing._manifest_of(ledger, batches, with_blocks=true, with_history=history) -%}
+    {%- do collapsing._repair_history(ledger, batches.last) if manifest.lacks_history -%}
+    {%- set unread = collapsing._cache_unread(sql, ledger, settings, columns, manifest.folded) -%}
+    {%- set batch = collapsing._plan_batch(unread, ledger, settings, columns, last, manifest) -%}
+
+    {%- if batch.rows or table.rebuild -%}
+        {#- classify every unread row, with one lookup of the keys; all that is written follows from these rows -#}
+        {%- set looked_up = ledger if batches else none -%}
+        {%- set classified = collapsing._cache_classified(unread, looked_up, settings, columns, batch) -%}
+        {%- set rows = collapsing._appended_by(classified, looked_up, settings, columns, batch.number) -%}
+
+        {#- the manifest says what the batch takes: it counts once the batch is committed -#}
+        {%- if settings.block -%}
+            {%- do collapsing._write_manifest(ledger, batch, stored_as=-batch.number if table.rebuild else batch.number) -%}
+            {%- do collapsing._write_rejects(unread, ledger, settings, columns, batch) -%}
+        {%- endif -%}
+        {%- do collapsing._commit(ledger, settings, table, batch, rows) -%}
+        {%- do collapsing._write_history(ledger, settings, batch, begun_at) if batch.committed -%}
+    {%- endif -%}
+    {%- do collapsing._drop_cached(ledger) -%}
+    {%- do collapsing._report(batch) -%}
+
+    {%- do collapsing._optimize_if_due(ledger, settings) if batch.committed -%}
+    {%- do apply_grants(ledger, config.get('grants'), should_revoke=should_revoke(existing, full_refresh_mode=true)) -%}
+    {%- do persist_docs(ledger, model) -%}
+    {{ run_hooks(post_hooks) }}
+    {%- do collapsing._release_lock(ledger) -%}
+    {{ return({'relations': [ledger]}) }}
+{% endmaterialization %}
+
+
+{#
+    Commits a batch, the one act by which its rows and its blocks count: an append; of a batch without rows its registration, so that
+    its blocks count as read; of a rebuilt ledger a base that stands for all earlier batches.
+#}
+{% macro _commit(ledger, settings, table, batch, rows) %}
+    {% set is_empty = not (batch.states or batch.cancels or batch.tombstones) %}
+    {% if is_empty and not settings.block and not table.rebuild %}
+        {{ return(none) }}
+    {% endif %}
+    {% if table.rebuild %}
+        {% set base = collapsing._base_rows('(' ~ rows ~ ')', settings, table.columns, batch.number, ledger) %}
+        {% do collapsing._write_base(ledger, collapsing._batches_of(ledger), batch.number, base) %}
+        {% do collapsing._drop_merged_manifests(ledger, batch.number) %}
+    {% elif is_empty %}
+        {% do collapsing._register_if_empty(ledger, batch.number) %}
+    {% else %}
+        {% call statement('main') %}
+            {{ collapsing._append(ledger, collapsing._in_table_order(rows, table), batch.number) }}
+        {% endcall %}
+    {% endif %}
+    {% do batch.update({'committed': true}) %}
+{% endmacro %}
+
+
+{# Returns a query with its columns in the order in which the table has them: new columns of a stage come after the system columns. #}
+{% macro _in_table_order(rows, table) %}
+    {{ return(
+        rows if table.columns == table.wanted
+        else 'select ' ~ collapsing._row_list(table.columns) ~ '\nfrom (\n' ~ rows ~ '\n)'
+    ) }}
+{% endmacro %}
+
+
+{# Prints what a batch took and what became of it, and gives dbt the line that it prints of the model. #}
+{% macro _report(batch) %}
+    {% set line = collapsing._summary(batch) if batch.committed else 'nothing new' %}
+    {% do collapsing._say(model.name, line) if batch.committed %}
+    {% do store_raw_result('main', message=line, code='OK', rows_affected=(batch.states or 0) + (batch.cancels or 0) + (batch.tombstones or 0)) %}
+{% endmacro %}

@@ -1,0 +1,42 @@
+{#
+    One run of a projection, from top to bottom: the batches of its source that it has not read yet are summed up by group, and appended
+    as one batch of partials, whose number says how far it has read.
+#}
+{% materialization incremental_projection, adapter='spark' %}
+    {%- set projection, existing = this.incorporate(type='table'), load_relation(this) -%}
+    {%- set settings = collapsing._projection_settings(model.name, model.config.meta.get('collapsing')) -%}
+    {{ run_hooks(pre_hooks) }}
+
+    {#- nobody else writes this table -#}
+    {%- do collapsing._check_shard(model) -%}
+    {%- do collapsing._acquire_lock(model.name, projection) -%}
+
+    {#- which batches are unread; whether what is there still fits the source and the settings -#}
+    {%- set source = collapsing._source_of(model) -%}
+    {%- set rollup = collapsing._source_projection(source, settings) -%}
+    {%- set table = collapsing._ready_partials(projection, existing, source, settings, rollup) -%}
+
+    {#- the commit: partials and watermark are one batch -#}
+    {%- if table.upto and table.after != table.upto -%}
+        {%- set rows = source if table.after is not none else collapsing._visible_rows(source) -%}
+        {%- set partials = collapsing._project(rows, settings, table.types, table, rollup) -%}
+        {%- if table.rebuild -%}
+            {%- do collapsing._write_base(projection, table.batches, table.upto, partials, has_readers=false) -%}
+            {%- do collapsing._set_properties(projection, table.properties) -%}
+        {%- else -%}
+            {% call statement('main') %}
+                {{ collapsing._append(projection, partials, table.upto) }}
+            {% endcall %}
+        {%- endif -%}
+        {%- do collapsing._merge_many_partials(projection) if table.batches and table.after is not none and table.batches.later | length >= 16 -%}
+    {%- endif -%}
+    {%- do store_raw_result(
+        'main', message='read up to batch ' ~ table.upto if table.after != table.upto else 'nothing new', code='OK', rows_affected=-1
+    ) -%}
+
+    {%- do apply_grants(projection, config.get('grants'), should_revoke=should_revoke(existing, full_refresh_mode=true)) -%}
+    {%- do persist_docs(projection, model) -%}
+    {{ run_hooks(post_hooks) }}
+    {%- do collapsing._release_lock(projection) -%}
+    {{ return({'relations': [projection]}) }}
+{% endmaterialization %}

@@ -1,0 +1,14 @@
+{% macro unlock(model=none) %}
+    {% if execute %}
+        {% set node = collapsing._asked_model('unlock', model) %}
+        {% do collapsing._kind_of(node, 'unlock') %}
+        {% set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias) %}
+        {% set lock = collapsing._lock_on(relation) %}
+        {% if lock.run is none %}
+            {% do collapsing._say(node.name, 'it is not locked') %}
+        {% else %}
+            {% do adapter.drop_relation(collapsing._lock_relation(relation)) %}
+            {% do collapsing._say(node.name, 'removed the lock of run ' ~ lock.run ~ ' since ' ~ lock.since ~ ' UTC') %}
+        {% endif %}
+    {% endif %}
+{% endmacro %}

@@ -1,0 +1,64 @@
+{#
+    Merges the oldest parts of a projection into a base: one row for each group, and one for each value that is kept, with what the
+    batches add up to. The newest `keep_batches` stay as they are, for as_of.
+#}
+{% macro _optimize_projection(node, projection, keep_batches) %}
+    {% set batches = collapsing._batches_of(projection) %}
+    {% do collapsing._drop_covered(projection, batches) %}
+    {% set upto = collapsing._read_by_all(node, projection, batches.last - keep_batches) if batches else 0 %}
+    {% if not batches or upto <= batches.base %}
+        {% do collapsing._say(node.name, 'there is nothing to merge') %}
+    {% else %}
+        {% do collapsing._fold_into_base(
+                node, projection, batches, upto, collapsing._merged_partials(projection, batches, upto), has_readers=false
+            ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{# Returns the rows of a projection's base. What adds up to nothing is left out, and with it what floats have left behind. #}
+{% macro _merged_partials(projection, batches, upto) %}
+{%- set merged, kept, counts = [], [], [] -%}
+{%- for column in collapsing._describe(projection).columns -%}
+    {%- set name = adapter.quote(column.name) -%}
+    {%- if column.name == 'ledger_batch' -%}
+        {%- do merged.append(-upto ~ ' as ledger_batch') -%}
+    {%- elif column.name == 'ledger_part' or column.name.startswith('ledger_value_') or not column.name.startswith('ledger_') -%}
+        {%- do merged.append(name) -%}
+        {%- do kept.append(column.name) -%}
+    {%- else -%}
+        {%- do merged.append(collapsing._sum_of_partials(projection, column.name, column.dtype) ~ ' as ' ~ name) -%}
+        {%- do counts.append('coalesce(sum(' ~ name ~ '), 0) <> 0') if not column.name.startswith('ledger_sum_') -%}
+    {%- endif -%}
+{%- endfor -%}
+select /*+ coalesce(1) */
+    {{ merged | join(',\n    ') }}
+from {{ projection }}
+where
+    (ledger_batch = {{ -batches.base }} or ledger_batch > {{ batches.base }})
+    and ledger_batch <= {{ upto }}
+{%- if kept %}
+group by {{ collapsing._row_list(kept) }}
+{%- endif %}
+having
+    {{ counts | join('\n    or ') }}
+{% endmacro %}
+
+
+{#
+    Runs after a projection's insert: merges its parts when there are more than 16, all but the newest 8, so that reading it
+    does not grow with its age and the newest states can still be asked for.
+#}
+{% macro _merge_many_partials(projection) %}
+    {% set batches = collapsing._batches_of(projection) %}
+    {% if batches and batches.later | length > 16 %}
+        {% set node = collapsing._model_of(projection) %}
+        {% set upto = collapsing._read_by_all(node, projection, batches.later[-9]) %}
+        {% if upto > batches.base %}
+            {% do collapsing._drop_covered(projection, batches) %}
+            {% do collapsing._fold_into_base(
+                node, projection, batches, upto, collapsing._merged_partials(projection, batches, upto), has_readers=false
+            ) %}
+        {% endif %}
+    {% endif %}
+{% endmacro %}

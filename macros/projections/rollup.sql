@@ -1,0 +1,101 @@
+{#
+    Returns {name, group_by, measures} of the projection that a rollup reads, or none for a projection of a ledger. Raises an error when
+    it reads neither, or a ledger without cancel rows, or a measure that the other projection does not have.
+#}
+{% macro _source_projection(source, settings) %}
+    {% set node = collapsing._model_of(source) %}
+    {% set kind = collapsing._kind_if_any(node) %}
+    {% if kind is none %}
+        {{ collapsing._raise(
+            model.name,
+            "a projection reads a ledger, a model whose settings say how its rows collapse, or another projection; '"
+            ~ source.identifier ~ "' is none"
+        ) }}
+    {% elif kind == 'projection' %}
+        {% set of_source = collapsing._projection_settings(node.name, node.config.meta.collapsing) %}
+        {% set rollup = {'name': node.name, 'group_by': of_source.group_by, 'measures': of_source.measures} %}
+        {% for measure in settings.measures %}
+            {% do collapsing._source_measure(measure, rollup) %}
+        {% endfor %}
+        {{ return(rollup) }}
+    {% endif %}
+    {% set ledger_settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
+    {% if not collapsing._engine(ledger_settings).adds_up %}
+        {{ collapsing._raise(
+            model.name,
+            "the ledger '" ~ node.name ~ "' has the engine " ~ ledger_settings.engine ~ ": it has no cancel rows, so that a replaced row would count for"
+            ~ ' ever. Give the ledger the engine versioned_collapsing (or collapsing, where there is no version), or aggregate'
+            ~ " collapsing.final(ref('" ~ node.name ~ "')) in a model of your own"
+        ) }}
+    {% endif %}
+    {{ return(none) }}
+{% endmacro %}
+
+
+{# Returns the CTE `added`: what each row of a projection adds to the parts of a coarser one. #}
+{% macro _added_by_groups(rollup, settings, measures, read) -%}
+-- rows of the batches not read yet: each adds its parts
+added as (
+    select
+        {%- for name, sql in settings.group_by.items() %}
+        {{ sql }} as {{ adapter.quote(name) }},
+        {%- endfor %}
+        {{- collapsing._added_partials(measures) }}
+        ledger_sign
+    from {{ rollup }}
+    where {{ read }}
+)
+{%- endmacro %}
+
+
+{#
+    Returns what a row of a rollup projection adds to the parts of a measure, in the form of _added_by_row. A count is never NULL:
+    its sum is over as many rows as the group has.
+#}
+{% macro _added_by_partial(measure, rollup, types) %}
+    {% set of = collapsing._source_measure(measure, rollup) %}
+    {% set count, sum = 'ledger_count_' ~ measure.name, 'ledger_sum_' ~ measure.name %}
+    {% if of.function == 'count' %}
+        {% set counted = 'ledger_sign' if of.argument == '*' else adapter.quote('ledger_count_' ~ of.name) %}
+        {{ return([
+            {'name': count, 'added': 'ledger_sign'},
+            {'name': sum, 'added': 'cast(' ~ counted ~ ' as decimal(20, 0))', 'dtype': 'decimal(30,0)'}
+        ]) }}
+    {% elif of.function != 'sum' %}
+        {% set kept = collapsing._value_measures(rollup.measures) | selectattr('argument', 'equalto', of.argument) | first %}
+        {{ return([
+            {'name': 'ledger_value_' ~ measure.name, 'added': adapter.quote('ledger_value_' ~ kept.name)},
+            {'name': count, 'added': adapter.quote('ledger_count_' ~ kept.name)}
+        ]) }}
+    {% endif %}
+    {% set dtype = types.get('ledger_sum_' ~ of.name, 'unknown') %}
+    {% set parts = [
+        {'name': count, 'added': adapter.quote('ledger_count_' ~ of.name)},
+        {'name': sum, 'added': adapter.quote('ledger_sum_' ~ of.name), 'dtype': dtype}
+    ] %}
+    {% for name in collapsing._not_finite() if dtype == 'double' %}
+        {% do parts.append({'name': name ~ measure.name, 'added': adapter.quote(name ~ of.name)}) %}
+    {% endfor %}
+    {{ return(parts) }}
+{% endmacro %}
+
+
+{# Returns the measure of a rollup projection that a coarser one's measure adds up; stops where the groups do not give it. #}
+{% macro _source_measure(measure, rollup) %}
+    {% set allowed = {'sum': ['count', 'sum'], 'min': ['min'], 'max': ['max']} %}
+    {% set found = rollup.measures | selectattr('name', 'equalto', measure.argument.strip('`')) | list %}
+    {% if not found or found[0].function not in allowed.get(measure.function, []) %}
+        {% set there = [] %}
+        {% for of in rollup.measures %}
+            {% do there.append(of.name ~ ': ' ~ of.aggregate) %}
+        {% endfor %}
+        {{ collapsing._raise(
+            model.name,
+            "measure '" ~ measure.name ~ "': " ~ measure.aggregate ~ " cannot be had from what '" ~ rollup.name
+            ~ "' keeps. '" ~ rollup.name ~ "' is a projection: of its measures (" ~ there | join('; ') ~ ') allowed are sum(m) of a'
+            ~ ' count or a sum, min(m) of a min and max(m) of a max. Means and distinct counts of groups do not add up, and its rows'
+            ~ ' are not the ledger' ~ "'s; take other measures from the ledger"
+        ) }}
+    {% endif %}
+    {{ return(found[0]) }}
+{% endmacro %}

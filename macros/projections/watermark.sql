@@ -1,0 +1,90 @@
+{#
+    Sees to it that a projection's table is there and fits its source and settings; returns
+        after, upto   the batches (after, upto] of its source are unread; `after` none where all of it is to be read
+        number        the batch number of the rows that this run writes
+        types         as _project takes them
+        batches       as _batches_of returns it of the projection
+        rebuild       whether what it has is to be replaced, in one commit, by a base that is read from the whole of its source
+        properties    what a rebuilt table is marked with
+    One that no longer fits, because its source was rebuilt or its settings have changed, is rebuilt: as a new base where its columns
+    stay, so that readers never lose it; else the table is created again.
+#}
+{% macro _ready_partials(projection, existing, source, settings, rollup) %}
+    {% set described = collapsing._describe(projection) if existing is not none and not existing.is_view else none %}
+    {% set of_source = collapsing._batches_of(source) %}
+    {% set read = collapsing._batches_of(projection) if described else none %}
+    {% set upto, signature = of_source.last if of_source else 0, collapsing._signature(settings) %}
+    {% set built_from = (collapsing._json_property(described, 'collapsing.projection') or {}) if described else {} %}
+
+    {% set stale = none %}
+    {% if described and built_from.signature != signature %}
+        {% set stale = 'its group_by, its measures or the projection that it reads are not those that it was built from' %}
+    {% elif read and (not of_source or read.last > of_source.last or read.last < of_source.first) %}
+        {% set stale = 'what it reads has been rebuilt' %}
+    {% endif %}
+    {% do collapsing._say(model.name, stale ~ ': building it again from the whole of ' ~ source.identifier) if stale %}
+    {% if described and not stale and not should_full_refresh() %}
+        {{ return({
+            'after': read.last if read else none, 'upto': upto, 'number': upto, 'batches': read, 'rebuild': false,
+            'types': collapsing._json_property(described, 'collapsing.types')
+        }) }}
+    {% endif %}
+
+    {% set types = collapsing._types_of(source) if rollup else collapsing._argument_types(source, settings) %}
+    {% set properties = {
+        'collapsing.projection': tojson({'signature': signature, 'build': invocation_id}), 'collapsing.types': tojson(types)
+    } %}
+    {% set all = {'after': none, 'upto': upto, 'number': upto, 'types': types, 'batches': none, 'rebuild': false} %}
+    {% set columns = [] %}
+    {% for column in collapsing._columns_of_query(collapsing._project(source, settings, types, all, rollup)) %}
+        {% do columns.append({'name': column.name, 'dtype': collapsing._stored_type(column.dtype, projection)}) %}
+    {% endfor %}
+    {% if read and upto >= read.last and upto != read.base and described.columns == columns %}
+        {{ return(dict(all, rebuild=true, number=-upto, batches=read, properties=properties)) }}
+    {% endif %}
+    {% do collapsing._recreate(projection, columns, properties) %}
+    {% do persist_constraints(projection, model) %}
+    {{ return(all) }}
+{% endmacro %}
+
+
+{# Returns the relation of the one ledger or projection that a projection reads. #}
+{% macro _source_of(node) %}
+    {% set sources = [] %}
+    {% for id in node.depends_on.nodes if collapsing._kind_if_any(graph.nodes.get(id)) %}
+        {% do sources.append(graph.nodes[id]) %}
+    {% endfor %}
+    {% if sources | length != 1 %}
+        {{ collapsing._raise(
+            node.name, 'a projection reads one ledger or projection, a model whose settings say how its rows collapse, through ref(); found: '
+            ~ (sources | map(attribute='name') | join(', ') or 'none')
+        ) }}
+    {% endif %}
+    {{ return(ref(sources[0].package_name, sources[0].name, version=sources[0].version)) }}
+{% endmacro %}
+
+
+{#
+    Returns what tells apart what a projection can have been built from: its settings, the models that it reads, and the build of
+    a source projection among them. `layout` is to be raised when other columns are kept for the same settings.
+#}
+{% macro _signature(settings) %}
+    {{ return(local_md5(tojson({
+        'layout': 3, 'settings': settings, 'reads': model.depends_on.nodes, 'source_builds': collapsing._source_builds()
+    }))) }}
+{% endmacro %}
+
+
+{#
+    Returns the names of the builds of the projections that this model reads. Batch numbers do not tell two builds apart: one that
+    is rebuilt has the number of the ledger's last batch, as it may have had before.
+#}
+{% macro _source_builds() %}
+    {% set builds = {} %}
+    {% for id in model.depends_on.nodes if collapsing._kind_if_any(graph.nodes.get(id)) == 'projection' %}
+        {% set node = graph.nodes[id] %}
+        {% set source = adapter.get_relation(node.database, node.schema, node.alias) %}
+        {% do builds.update({id: collapsing._property_of(source, 'collapsing.projection') if source else none}) %}
+    {% endfor %}
+    {{ return(builds | dictsort) }}
+{% endmacro %}

@@ -1,0 +1,118 @@
+{#
+    The key space of a ledger may be split into shards, each a ledger of its own with tables of its own, which several runs of dbt
+    write at the same time. The variable `collapsing_shard` says which one a run is about; a run without it reads all.
+#}
+
+{# Returns the number of the shard that this run is about, or none. #}
+{% macro _shard_of_run() %}
+    {% set shard = var('collapsing_shard', none) %}
+    {% if shard is not none and (shard is boolean or shard is not integer or shard < 0) %}
+        {{ exceptions.raise_compiler_error(
+            'collapsing: the variable collapsing_shard must be a whole number from 0; given: ' ~ tojson(shard)
+        ) }}
+    {% endif %}
+    {{ return(shard) }}
+{% endmacro %}
+
+
+{# Returns how many shards a ledger has, or the ledger that a projection reads; none where its key space is not split. #}
+{% macro _shards_of(node) %}
+    {% if collapsing._kind_if_any(node) == 'ledger' %}
+        {{ return(node.config.meta.collapsing.get('shards')) }}
+    {% endif %}
+    {% for id in node.depends_on.nodes if collapsing._kind_if_any(graph.nodes.get(id)) is not none %}
+        {{ return(collapsing._shards_of(graph.nodes[id])) }}
+    {% endfor %}
+    {{ return(none) }}
+{% endmacro %}
+
+
+{# Returns the names of the tables that a model has in the shards, in a run that is about none of them; else none. #}
+{% macro _shard_names(node) %}
+    {% set names = [] %}
+    {% for shard in range(0 if collapsing._shard_of_run() is not none else collapsing._shards_of(node) or 0) %}
+        {% do names.append(node.alias ~ '__shard_' ~ shard) %}
+    {% endfor %}
+    {{ return(names) }}
+{% endmacro %}
+
+
+{# Returns the tables that hold the rows of a ledger or projection, `node` in the graph: itself, or those of all shards. #}
+{% macro _tables_of(relation, node) %}
+    {% set tables = [] %}
+    {% for name in collapsing._shard_names(node) %}
+        {% do tables.append(api.Relation.create(database=relation.database, schema=relation.schema, identifier=name)) %}
+    {% endfor %}
+    {{ return(tables or [relation]) }}
+{% endmacro %}
+
+
+{# Returns SQL that is true for the stage's rows of the shard that this run is about, or none where it is about all. #}
+{% macro _is_in_shard(settings) %}
+    {% set shard = collapsing._shard_of_run() %}
+    {{ return(
+        'pmod(xxhash64(' ~ collapsing._row_list(settings.key) ~ '), ' ~ settings.shards ~ ') = ' ~ shard
+        if settings.shards and shard is not none else none
+    ) }}
+{% endmacro %}
+
+
+{# Returns what can stand behind `from` for the stage's rows of the shard that this run is about: the stage itself without one. #}
+{% macro _in_shard(stage, settings) %}
+    {% set condition = collapsing._is_in_shard(settings) %}
+    {{ return('(select * from ' ~ stage ~ ' where ' ~ condition ~ ')' if condition else stage) }}
+{% endmacro %}
+
+
+{# Stops where something is about one table of a model that has one for each shard, and the run does not say which. #}
+{% macro _check_one_shard(node) %}
+    {% set shards = collapsing._shards_of(node) %}
+    {% if shards and collapsing._shard_of_run() is none %}
+        {{ collapsing._raise(
+            node.name, 'its keys are split into ' ~ shards ~ " shards, each with tables of its own. Say which: --vars '{collapsing_shard: "
+            ~ "0}', and so on to " ~ (shards - 1)
+        ) }}
+    {% endif %}
+{% endmacro %}
+
+
+{#
+    Stops where final is asked for what it cannot give of the shards: one state of all after a batch, for each has batches of its own;
+    or, for a model that others read, the rows of the one shard that this run is about.
+#}
+{% macro _check_final_of_shards(node, as_of) %}
+    {% if as_of is not none %}
+        {% do collapsing._check_one_shard(node) %}
+    {% elif collapsing._shards_of(node) and collapsing._shard_of_run() is not none
+        and collapsing._may_write() and model.resource_type == 'model' %}
+        {{ collapsing._raise(
+            model.name, "final of '" ~ node.name ~ "' would leave it with the rows of shard " ~ collapsing._shard_of_run() ~ ' alone:'
+            ~ ' build it in a run without the variable collapsing_shard'
+        ) }}
+    {% endif %}
+{% endmacro %}
+
+
+{# Stops where a run would write a model into a table that is not its shard's. #}
+{% macro _check_shard(model) %}
+    {% set shards, shard = collapsing._shards_of(model), collapsing._shard_of_run() %}
+    {% do collapsing._check_one_shard(model) %}
+    {% if shard is none %}
+        {{ return(none) }}
+    {% elif not shards %}
+        {{ collapsing._raise(
+            model.name, "its keys are not split into shards (setting 'shards'), and this run is about shard " ~ shard
+            ~ ': leave it to a run without the variable collapsing_shard'
+        ) }}
+    {% elif shard >= shards %}
+        {{ collapsing._raise(
+            model.name, 'the variable collapsing_shard must be from 0 to ' ~ (shards - 1) ~ ', for its keys are split into ' ~ shards
+            ~ ' shards; given: ' ~ shard
+        ) }}
+    {% elif not this.identifier.endswith('__shard_' ~ shard) %}
+        {{ collapsing._raise(
+            model.name, "every shard would write the table '" ~ this.identifier ~ "'. Name it for its shard: config(alias="
+            ~ "collapsing.shard_name('" ~ this.identifier ~ "'))"
+        ) }}
+    {% endif %}
+{% endmacro %}

@@ -1,0 +1,157 @@
+{#
+    What is stored is stored by batch: batches, append, register if empty, write base, drop and recreate are all that the rest of the
+    package asks of a table. Plain parquet does them in parquet.sql, formats with a transaction log in log_formats.sql; who calls
+    does not ask which. In each, `model_relation` is the ledger or projection whose format a table beside it has.
+
+    Batches 1, 2, ... are appended. A base, the batch -n, stands for the batches 1 to n.
+#}
+
+
+{#
+    Returns what batches a ledger or projection has, or none where it has none:
+        first    the oldest batch after which its state can still be read
+        last     the newest batch
+        later    the batches after the base, in order
+        base     the batches up to this one are one compacted base, under the number -<base>; 0 where there is none
+        covered  batches that are still registered although the base stands for them: an optimize was killed
+#}
+{% macro _batches_of(relation, model_relation=none) %}
+    {% set existing = load_relation(relation) %}
+    {% if existing is none %}
+        {{ return(none) }}
+    {% endif %}
+    {% set numbers = collapsing._log_batches(existing) if collapsing._has_log(model_relation or relation)
+        else collapsing._parquet_batches(existing) %}
+    {% if not numbers %}
+        {{ return(none) }}
+    {% endif %}
+    {% set least = numbers | min %}
+    {% set base = -least if least < 0 else 0 %}
+    {{ return({
+        'first': base or least,
+        'last': [numbers | max, base] | max,
+        'later': numbers | select('gt', base) | sort,
+        'base': base,
+        'covered': numbers | reject('equalto', least) | select('le', base) | sort if base else []
+    }) }}
+{% endmacro %}
+
+
+{#
+    Appends one batch: the rows of `sql`, whose columns are the table's in the table's order, all of one number that the table does not
+    have. This is the commit of a run: before it no reader sees a row of the batch, after it every reader sees all.
+#}
+{% macro _append(relation, sql, number, model_relation=none) %}
+    {{ return(collapsing._log_append(relation, sql, number) if collapsing._has_log(model_relation or relation)
+        else collapsing._parquet_append(relation, sql)) }}
+{% endmacro %}
+
+
+{# Commits a batch that has no rows, so that what it took counts as read. #}
+{% macro _register_if_empty(relation, number) %}
+    {% do collapsing._log_register_empty(relation, number) if collapsing._has_log(relation)
+        else collapsing._parquet_register_empty(relation, number) %}
+{% endmacro %}
+
+
+{#
+    Writes the base that stands for the batches up to `upto`, in one commit that adds it, and drops those. `sql` are its rows, in the
+    table's columns; `has_readers` is whether others add up the table's rows, so that what is covered must go at once.
+#}
+{% macro _write_base(relation, batches, upto, sql, has_readers=true) %}
+    {% if collapsing._has_log(relation) %}
+        {% do collapsing._log_write_base(relation, upto, sql) %}
+    {% else %}
+        {% do collapsing._parquet_write_base(relation, batches, upto, sql) %}
+        {% do collapsing._drop_covered(relation, collapsing._batches_of(relation)) if has_readers %}
+    {% endif %}
+{% endmacro %}
+
+
+{# Drops batches of a table, by their numbers; those that are not there do no harm. #}
+{% macro _drop_batches(relation, numbers, model_relation=none) %}
+    {% if numbers %}
+        {% do collapsing._log_drop_batches(relation, numbers) if collapsing._has_log(model_relation or relation)
+            else collapsing._parquet_drop_batches(relation, numbers) %}
+    {% endif %}
+{% endmacro %}
+
+
+{# Drops the batches from `first` to `last` of a table, those that are there. #}
+{% macro _drop_range(relation, first, last, model_relation=none) %}
+    {% if collapsing._has_log(model_relation or relation) %}
+        {% do collapsing._execute('delete from ' ~ relation ~ ' where ledger_batch between ' ~ first ~ ' and ' ~ last) %}
+    {% else %}
+        {% set numbers = collapsing._parquet_batches(relation) | select('ge', first) | select('le', last) | list %}
+        {% do collapsing._parquet_drop_batches(relation, numbers) if numbers %}
+    {% endif %}
+{% endmacro %}
+
+
+{# Drops batches that a base stands for and that a killed run or optimize has left; formats with a log leave none. #}
+{% macro _drop_covered(relation, batches) %}
+    {% if batches and batches.covered and not collapsing._has_log(relation) %}
+        {% do collapsing._parquet_drop_covered(relation, batches) %}
+    {% endif %}
+{% endmacro %}
+
+
+{# Creates a table empty in the place of the one that is there, if any: after it dbt finds it, with these columns and no batch. #}
+{% macro _recreate(relation, columns, properties) %}
+    {% do collapsing._log_recreate(relation, columns, properties) if collapsing._has_log(relation)
+        else collapsing._parquet_recreate(relation, columns, properties) %}
+    {% do collapsing._add_to_cache(relation) %}
+{% endmacro %}
+
+
+{# Returns whether an append to a model's table is one commit of the format's own. #}
+{% macro _has_log(relation) %}
+    {{ return(collapsing._model_of(relation).config.file_format in ['delta', 'iceberg']) }}
+{% endmacro %}
+
+
+{# Returns the type in which a model's format keeps values of a Spark type: Iceberg has no integer smaller than int. #}
+{% macro _stored_type(dtype, relation) %}
+    {{ return(
+        modules.re.sub('(^|[<:,])(tinyint|smallint)(?=$|[>,])', '\\1int', dtype)
+        if collapsing._model_of(relation).config.file_format == 'iceberg' else dtype
+    ) }}
+{% endmacro %}
+
+
+{# Returns SQL that is true for rows of a table beside a ledger that belong to batches which the ledger has committed. #}
+{% macro _is_committed(batches) %}
+    {{ return(
+        '(ledger_batch between ' ~ (batches.base + 1 if batches.base else batches.first) ~ ' and ' ~ batches.last
+        ~ (' or ledger_batch = -' ~ batches.base if batches.base) ~ ')'
+    ) }}
+{% endmacro %}
+
+
+{#
+    Returns a query of one row that counts for nothing, sign 0 and NULLs, for a batch or base that has no other: who reads the rows
+    asks them for its number.
+#}
+{% macro _placeholder_row(relation, number) %}
+    {% set values = [] %}
+    {% for column in collapsing._describe(relation).columns %}
+        {% set value = {'ledger_sign': 0, 'ledger_batch': number}.get(column.name, 'null') %}
+        {% do values.append('cast(' ~ value ~ ' as ' ~ column.dtype ~ ') as ' ~ adapter.quote(column.name)) %}
+    {% endfor %}
+    {{ return('select ' ~ values | join(', ')) }}
+{% endmacro %}
+
+
+{# Returns {rows, bytes} of the batches that a table has, without those that its base stands for; bytes are of data files. #}
+{% macro _size_of(relation, batches) %}
+    {% set committed = ' where ' ~ collapsing._is_committed(batches) %}
+    {% if collapsing._model_of(relation).config.file_format == 'iceberg' %}
+        {% set sql = 'select count(*), (select coalesce(sum(file_size_in_bytes), 0) from (select file_size_in_bytes, partition.ledger_batch '
+            ~ 'from ' ~ relation ~ '.files where content = 0)' ~ committed ~ ') from ' ~ relation ~ committed %}
+    {% else %}
+        {% set sql = 'select coalesce(sum(file_rows), 0), coalesce(sum(bytes), 0) from (select count(*) as file_rows, '
+            ~ 'max(_metadata.file_size) as bytes from ' ~ relation ~ committed ~ ' group by _metadata.file_path)' %}
+    {% endif %}
+    {% set row = collapsing._rows_of(sql)[0] %}
+    {{ return({'rows': row[0], 'bytes': row[1]}) }}
+{% endmacro %}

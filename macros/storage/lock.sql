@@ -1,0 +1,106 @@
+{#
+    A lock keeps two runs from writing one table at once. It is the table <table>__lock, whose properties say which run has it and
+    since when: creating a table is one act in the metastore, so that of two runs one gets it and the other reads whose it is.
+
+    A Spark session of dbt's own upon an embedded Derby metastore needs none: Derby lets one process in. A run that is killed
+    elsewhere leaves its lock behind. It is stale after `collapsing_lock_timeout_hours`, or is removed by the operation unlock.
+#}
+{% macro _acquire_lock(name, relation) %}
+    {% if collapsing._is_sole_writer() %}
+        {{ return(none) }}
+    {% endif %}
+    {% set lock = collapsing._create_lock(relation) %}
+    {% if lock.run != invocation_id and collapsing._is_stale(lock.since) %}
+        {% do collapsing._say(name, 'the lock of run ' ~ lock.run ~ ' since ' ~ lock.since ~ ' UTC is stale: removed') %}
+        {% do adapter.drop_relation(collapsing._lock_relation(relation)) %}
+        {% set lock = collapsing._create_lock(relation) %}
+    {% endif %}
+    {% if lock.run != invocation_id %}
+        {{ collapsing._raise(
+            name, relation ~ ' is being written by the dbt run ' ~ lock.run ~ ' since ' ~ lock.since
+            ~ ' UTC. Wait until it has ended; if it was killed, remove its lock: dbt run-operation collapsing.unlock'
+            ~ " --args '{model: " ~ name ~ "}' (it is removed by itself after " ~ var('collapsing_lock_timeout_hours', 6)
+            ~ ' hours, the variable collapsing_lock_timeout_hours)'
+        ) }}
+    {% endif %}
+{% endmacro %}
+
+
+{# Removes this run's lock on a table; a lock of another run stays. #}
+{% macro _release_lock(relation) %}
+    {% if not collapsing._is_sole_writer() and collapsing._lock_on(relation).run == invocation_id %}
+        {% do adapter.drop_relation(collapsing._lock_relation(relation)) %}
+    {% endif %}
+{% endmacro %}
+
+
+{# Runs at the end of every dbt command: what a model that failed could not remove, its lock and its temporary views. #}
+{% macro _clean_up_after_failure(results) %}
+    {% for result in results if execute and result.status == 'error' and collapsing._kind_if_any(result.node) is not none %}
+        {% set relation = api.Relation.create(
+            database=result.node.database, schema=result.node.schema, identifier=result.node.alias
+        ) %}
+        {% do collapsing._drop_cached(relation) %}
+        {% do collapsing._release_lock(relation) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#
+    Returns whether no other process can write: dbt's own Spark session (a server's has another name), upon a metastore of its own
+    that is Derby, the default. Asked once per dbt command: the graph is what all models of a command share.
+#}
+{% macro _is_sole_writer() %}
+    {% if 'collapsing_sole_writer' not in graph %}
+        {% set settings = {} %}
+        {% for row in collapsing._rows_of('set') %}
+            {% do settings.update({row[0]: row[1]}) %}
+        {% endfor %}
+        {% do graph.update({'collapsing_sole_writer':
+            settings.get('spark.app.name') == 'pyspark-shell'
+            and 'spark.hadoop.hive.metastore.uris' not in settings
+            and 'spark.hadoop.javax.jdo.option.ConnectionDriverName' not in settings
+        }) %}
+    {% endif %}
+    {{ return(graph['collapsing_sole_writer']) }}
+{% endmacro %}
+
+
+{# Returns the table that a lock is. #}
+{% macro _lock_relation(relation) %}
+    {{ return(collapsing._beside(relation, 'lock')) }}
+{% endmacro %}
+
+
+{# Creates a table's lock where there is none, and returns {run, since} of the one that is there. #}
+{% macro _create_lock(relation) %}
+    {% set lock = collapsing._lock_relation(relation) %}
+    {% call statement('create_lock') %}
+        create table if not exists {{ lock }} (nothing int) using parquet
+        tblproperties (
+            'collapsing.run' = '{{ invocation_id }}',
+            'collapsing.since' = '{{ modules.datetime.datetime.utcnow().strftime('%Y-%m-%d %H:%M:%S') }}'
+        )
+    {% endcall %}
+    {% do collapsing._add_to_cache(lock) %}
+    {{ return(collapsing._lock_on(relation)) }}
+{% endmacro %}
+
+
+{# Returns {run, since} of the lock on a table, both none where there is no lock. The catalog is asked: another run may have written it. #}
+{% macro _lock_on(relation) %}
+    {% set lock, found = collapsing._lock_relation(relation), {'run': none, 'since': none} %}
+    {% if collapsing._rows_of('show tables in ' ~ lock.without_identifier() ~ " like '" ~ lock.identifier ~ "'") %}
+        {% for row in collapsing._rows_of('show tblproperties ' ~ lock) if row[0] in ['collapsing.run', 'collapsing.since'] %}
+            {% do found.update({row[0].split('.')[1]: row[1]}) %}
+        {% endfor %}
+    {% endif %}
+    {{ return(found) }}
+{% endmacro %}
+
+
+{# Returns whether a lock is older than a run may take. #}
+{% macro _is_stale(since) %}
+    {% set age = modules.datetime.datetime.utcnow() - modules.datetime.datetime.strptime(since, '%Y-%m-%d %H:%M:%S') %}
+    {{ return(age.total_seconds() > var('collapsing_lock_timeout_hours', 6) * 3600) }}
+{% endmacro %}

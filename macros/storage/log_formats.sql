@@ -1,0 +1,58 @@
+{#
+    Storage on Delta and Iceberg, where each statement is one commit of the format and readers see one snapshot. The package names
+    these macros in storage/batches.sql alone.
+#}
+
+
+{# Returns the numbers of the batches of a table. A number in between without rows is harmless to ask for. #}
+{% macro _log_batches(relation) %}
+    {% set ends = collapsing._rows_of('select min(ledger_batch), max(ledger_batch) from ' ~ relation)[0] %}
+    {% if ends[0] is none %}
+        {{ return([]) }}
+    {% endif %}
+    {% set least, greatest = ends[0] | int, ends[1] | int %}
+    {{ return(([least] if least < 0 else []) + range(least if least > 0 else 1 - least, greatest + 1) | list) }}
+{% endmacro %}
+
+
+{# Returns the statement that appends a batch. It replaces a batch of its own number, so that of two writers Delta refuses one. #}
+{% macro _log_append(relation, sql, number) -%}
+insert into {{ relation }} replace where ledger_batch = {{ number }}
+{{ sql }}
+{%- endmacro %}
+
+
+{# Commits a batch without rows: these formats know no empty partition, so that it has a row that counts for nothing. #}
+{% macro _log_register_empty(relation, number) %}
+    {% do collapsing._execute('insert into ' ~ relation ~ ' ' ~ collapsing._placeholder_row(relation, number)) %}
+{% endmacro %}
+
+
+{# Writes a base in one commit that removes what it stands for. #}
+{% macro _log_write_base(relation, upto, sql) %}
+    {% set is_empty = not collapsing._rows_of('select 1 from (' ~ sql ~ ') limit 1') %}
+    {% do collapsing._execute(
+        'insert into ' ~ relation ~ ' replace where ledger_batch <= ' ~ upto ~ '\n'
+        ~ (collapsing._placeholder_row(relation, -upto) if is_empty else sql)
+    ) %}
+{% endmacro %}
+
+
+{# Drops batches, a list of numbers. #}
+{% macro _log_drop_batches(relation, numbers) %}
+    {% do collapsing._execute('delete from ' ~ relation ~ ' where ledger_batch in (' ~ numbers | join(', ') ~ ')') %}
+{% endmacro %}
+
+
+{# Creates a table empty, in one commit that replaces the one that is there. Iceberg's history ends there, Delta's goes on. #}
+{% macro _log_recreate(relation, columns, properties) %}
+    {#- by default Iceberg hashes what is written by partition: all of a batch to one task, and the order of a base is lost -#}
+    {% if config.get('file_format') == 'iceberg' %}
+        {% set properties = dict(
+            {'write.distribution-mode': 'none', 'write.spark.fanout.enabled': 'true'}, **properties
+        ) %}
+    {% endif %}
+    {% set existing = load_relation(relation) %}
+    {% do adapter.drop_relation(existing) if existing is not none and existing.is_view %}
+    {% do collapsing._execute(collapsing._create_table('create or replace table', relation, columns, properties, {})) %}
+{% endmacro %}

@@ -1,0 +1,127 @@
+{#
+    Storage on plain parquet, where nothing but the metastore is atomic. A batch is a partition, and its registration is the commit:
+    every write goes to a partition that was never registered, files of a killed run are not registered and the next run
+    overwrites them. The package names these macros in storage/batches.sql alone. docs/crash_safety.md says what was tried.
+#}
+
+
+{# Returns the numbers that a table is partitioned by: what is registered. #}
+{% macro _parquet_batches(relation) %}
+    {% set numbers = [] %}
+    {% for row in collapsing._rows_of('show partitions ' ~ relation) %}
+        {% do numbers.append(row[0].split('=')[1] | int) %}
+    {% endfor %}
+    {{ return(numbers) }}
+{% endmacro %}
+
+
+{#
+    Returns the statement that appends a batch. The partition is found in the rows: Spark refuses to overwrite a partition that is
+    named of a table that the rows are read from. The tables are created with partitionOverwriteMode dynamic.
+#}
+{% macro _parquet_append(relation, sql) -%}
+insert overwrite table {{ relation }} partition (ledger_batch)
+{{ sql }}
+{%- endmacro %}
+
+
+{# Registers a batch without rows. #}
+{% macro _parquet_register_empty(relation, number) %}
+    {% do collapsing._execute('alter table ' ~ relation ~ ' add if not exists partition (ledger_batch = ' ~ number ~ ')') %}
+{% endmacro %}
+
+
+{# Drops batches, a list of numbers. #}
+{% macro _parquet_drop_batches(relation, numbers) %}
+    {% do collapsing._execute(
+        'alter table ' ~ relation ~ ' drop if exists partition (ledger_batch = ' ~ numbers | join('), partition (ledger_batch = ') ~ ')'
+    ) %}
+{% endmacro %}
+
+
+{#
+    Writes a base as a partition that was never there. <table>__dropped manifest first that it is about to be written; what a killed
+    optimize began there, and no later one has written, is emptied.
+#}
+{% macro _parquet_write_base(relation, batches, upto, sql) %}
+    {% set dropped, base = collapsing._beside(relation, 'dropped'), batches.base if batches else 0 %}
+    {% set begun = collapsing._parquet_batches(dropped) if load_relation(dropped) is not none else [] %}
+    {% set nulls = ['null'] * (collapsing._describe(relation).columns | length - 1) %}
+    {% for number in begun if number < 0 and number != -base %}
+        {% do collapsing._execute(
+            'insert overwrite table ' ~ relation ~ ' partition (ledger_batch = ' ~ number ~ ') select ' ~ nulls | join(', ') ~ ' where false'
+        ) %}
+        {% do collapsing._parquet_drop_batches(relation, [number]) %}
+    {% endfor %}
+    {% do adapter.drop_relation(dropped) if load_relation(dropped) is not none %}
+    {% do collapsing._create_dropped(dropped) %}
+    {% do collapsing._execute('alter table ' ~ dropped ~ ' add partition (ledger_batch = ' ~ -upto ~ ')') %}
+    {% do collapsing._execute(collapsing._parquet_append(relation, sql)) %}
+    {% if -upto not in collapsing._parquet_batches(relation) %}
+        {% do collapsing._execute(collapsing._parquet_append(relation, collapsing._placeholder_row(relation, -upto))) %}
+    {% endif %}
+{% endmacro %}
+
+
+{#
+    Drops what a base stands for. Each batch changes folders with an empty one of <table>__dropped, which owns its files until the next
+    optimize, so that queries that read them end well, and is then dropped; every step can be done again.
+#}
+{% macro _parquet_drop_covered(relation, batches) %}
+    {% set dropped = collapsing._beside(relation, 'dropped') %}
+    {% do collapsing._create_dropped(dropped) %}
+    {% set partitions = [] %}
+    {% for number in batches.covered %}
+        {% do partitions.append('partition (ledger_batch = ' ~ number ~ ')') %}
+    {% endfor %}
+    {% do collapsing._execute('alter table ' ~ dropped ~ ' add if not exists ' ~ partitions | join(' ')) %}
+    {% set here, there = collapsing._describe(relation).details.Location, collapsing._describe(dropped).details.Location %}
+    {% for partition in partitions %}
+        {% set folder = '/ledger_batch=' ~ batches.covered[loop.index0] %}
+        {% do collapsing._execute(
+            'alter table ' ~ relation ~ ' ' ~ partition ~ ' set location ' ~ collapsing._text_literal(there ~ folder)
+        ) %}
+        {% do collapsing._execute(
+            'alter table ' ~ dropped ~ ' ' ~ partition ~ ' set location ' ~ collapsing._text_literal(here ~ folder)
+        ) %}
+    {% endfor %}
+    {% do collapsing._parquet_drop_batches(relation, batches.covered) %}
+{% endmacro %}
+
+
+{# Creates <table>__dropped, the owner of the files of dropped batches. #}
+{% macro _create_dropped(dropped) %}
+    {% do collapsing._execute(
+        'create table if not exists ' ~ dropped ~ ' (nothing int, ledger_batch int) using parquet partitioned by (ledger_batch)'
+    ) %}
+    {% do collapsing._add_to_cache(dropped) %}
+{% endmacro %}
+
+
+{#
+    Drops a table, if there is one, and creates it empty. Spark refuses to create a table over a folder with files, which a kill in
+    the middle of a drop leaves: <table>__unfinished, an external table over the folder, is created first. Where it is found beside no
+    table, the files are left-overs of ours, and an overwrite without rows removes them.
+#}
+{% macro _parquet_recreate(relation, columns, properties) %}
+    {% set existing, unfinished = load_relation(relation), collapsing._beside(relation, 'unfinished') %}
+    {% if existing is not none %}
+        {#- dbt drops no files of an external table, and none are left over -#}
+        {% if not existing.is_view and not config.get('location_root') %}
+            {% do collapsing._execute(
+                "create table if not exists " ~ unfinished ~ " (nothing int, part int) using parquet options ("
+                ~ "'mapreduce.fileoutputcommitter.marksuccessfuljobs' 'false', 'partitionOverwriteMode' 'static') partitioned by (part)"
+                ~ " location " ~ collapsing._text_literal(collapsing._describe(relation).details.Location)
+            ) %}
+            {% do collapsing._add_to_cache(unfinished) %}
+        {% endif %}
+        {% do adapter.drop_relation(existing) %}
+    {% endif %}
+    {% if load_relation(unfinished) is not none %}
+        {% do collapsing._execute('insert overwrite table ' ~ unfinished ~ ' select 1, 1 where false') %}
+        {% do adapter.drop_relation(unfinished) %}
+    {% endif %}
+    {% do collapsing._execute(
+        collapsing._create_table('create table', relation, columns, properties, {'partitionOverwriteMode': 'dynamic'})
+    ) %}
+{% endmacro %}

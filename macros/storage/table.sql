@@ -1,0 +1,72 @@
+{#
+    Returns the statement that creates a model's table empty, by the model's own config: contract, format, options, properties, location
+    and comment, as dbt-spark reads them.
+
+    create      'create table' or 'create or replace table'
+    columns     [{name, dtype}], ledger_batch among them: the tables are partitioned by it
+    properties  {name: value} of the package's own
+    options     {name: value} of the package's own, which a config of the same name overrules
+#}
+{% macro _create_table(create, relation, columns, properties, options) %}
+    {% set own, definitions, casts = config.get('tblproperties') or {}, [], [] %}
+    {% for column in columns %}
+        {% do definitions.append(adapter.quote(column.name) ~ ' ' ~ column.dtype) %}
+        {% do casts.append('cast(null as ' ~ column.dtype ~ ') as ' ~ adapter.quote(column.name)) %}
+    {% endfor %}
+    {% if config.get('contract').enforced %}
+        {% do get_assert_columns_equivalent('select ' ~ casts | join(', ')) %}
+    {% endif %}
+    {% set options, properties = dict(options, **(config.get('options') or {})), dict(properties, **own) %}
+    {% set clauses = [
+        create ~ ' ' ~ relation ~ ' (' ~ definitions | join(', ') ~ ')',
+        file_format_clause() if config.get('file_format') else 'using parquet',
+        'options (' ~ collapsing._pairs(options, ' ') ~ ')' if options else '',
+        'partitioned by (ledger_batch)',
+        location_clause(),
+        comment_clause(),
+        'tblproperties (' ~ collapsing._pairs(properties, ' = ') ~ ')' if properties else ''
+    ] %}
+    {{ return(clauses | map('trim') | select | join('\n')) }}
+{% endmacro %}
+
+
+{# Returns a mapping as a list of quoted names and values. #}
+{% macro _pairs(mapping, between) %}
+    {% set pairs = [] %}
+    {% for name, value in mapping.items() %}
+        {% do pairs.append(collapsing._text_literal(name) ~ between ~ collapsing._text_literal(value)) %}
+    {% endfor %}
+    {{ return(pairs | join(', ')) }}
+{% endmacro %}
+
+
+{#
+    Creates a table beside a ledger, of the ledger's format, where there is none yet. `columns` are as in `create table`.
+#}
+{% macro _create_beside(relation, ledger, columns) %}
+    {% if load_relation(relation) is none %}
+        {% set options = '' if collapsing._has_log(ledger) else " options ('partitionOverwriteMode' 'dynamic')" %}
+        {% do collapsing._execute(
+            'create table if not exists ' ~ relation ~ ' (' ~ columns ~ ')\nusing '
+            ~ (collapsing._model_of(ledger).config.file_format or 'parquet') ~ options ~ '\npartitioned by (ledger_batch)'
+        ) %}
+        {% do collapsing._add_to_cache(relation) %}
+    {% endif %}
+{% endmacro %}
+
+
+{# Adds columns to a table, [{name, dtype}]. #}
+{% macro _add_columns(relation, columns) %}
+    {% set definitions = [] %}
+    {% for column in columns %}
+        {% do definitions.append(adapter.quote(column.name) ~ ' ' ~ column.dtype) %}
+    {% endfor %}
+    {% do collapsing._say(model.name, 'new columns in ' ~ relation ~ ': ' ~ columns | map(attribute='name') | join(', ')) %}
+    {% do collapsing._execute('alter table ' ~ relation ~ ' add columns (' ~ definitions | join(', ') ~ ')') %}
+{% endmacro %}
+
+
+{# Sets properties of a table, {name: value}. #}
+{% macro _set_properties(relation, properties) %}
+    {% do collapsing._execute('alter table ' ~ relation ~ ' set tblproperties (' ~ collapsing._pairs(properties, ' = ') ~ ')') %}
+{% endmacro %}
