@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from dbt_project import LEDGER, VIEW, model
+
+from support.dbt_project import LEDGER, VIEW, model
 
 BAD_ROWS = {
     "null_key": "(null, 1, false, 'a', 1, 1)",

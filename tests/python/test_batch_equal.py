@@ -7,10 +7,11 @@ from decimal import Decimal
 from functools import partial
 
 import pytest
-from dbt_project import VIEW, model
 from pyspark.sql import SparkSession
-from streams import Stream, collect, combined, one_shot, unversioned
-from streams import streams as drawn
+
+from support.dbt_project import VIEW, model
+from support.streams import Stream, collect, combined, one_shot, unversioned
+from support.streams import streams as drawn
 
 BLOCKS = 4
 SCHEMA = "stream int, id int, version bigint, is_deleted boolean, place string, amount int, price decimal(38, 18), block int"

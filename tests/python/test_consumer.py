@@ -6,8 +6,9 @@ import json
 import shutil
 
 import pytest
-from conftest import TARGETS
-from dbt_project import LEDGER, VIEW, DbtProject, model
+
+from support.dbt_project import LEDGER, VIEW, DbtProject, model
+from support.targets import TARGETS
 
 SUMS = {"group_by": ["shop"], "measures": {"n": "count(*)", "amount": "sum(amount)"}}
 # Models of one alias, one after the other: dbt-spark writes both through one temporary view of the session.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from dbt_project import VIEW, DbtProject, model, nodes_of, values
+
+from support.dbt_project import VIEW, DbtProject, model, nodes_of, values
 
 COLUMNS = (
     "position int, id int, version int, is_deleted boolean, sign int, "

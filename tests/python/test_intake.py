@@ -7,7 +7,8 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from dbt_project import VIEW, DbtProject, model, statement_of
+
+from support.dbt_project import VIEW, DbtProject, model, statement_of
 
 pytestmark = pytest.mark.only("parquet")  # damages files, and stops at statements of parquet
 

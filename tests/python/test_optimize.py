@@ -7,12 +7,13 @@ import re
 import threading
 
 import pytest
-from conftest import PLAIN, SERVERS, TARGETS, WITH_LOG
-from dbt_project import VIEW
-from lives import LEDGERS, Life, live_project, stage
-from processes import REMOTE
 from pyspark.sql import SparkSession
-from test_crash import Failpoint, always, in_full
+
+from support.dbt_project import VIEW
+from support.failpoint import Failpoint, always, in_full
+from support.lives import LEDGERS, Life, live_project, stage
+from support.processes import REMOTE
+from support.targets import PLAIN, SERVERS, TARGETS, WITH_LOG
 
 
 @pytest.fixture(scope="module")

@@ -6,8 +6,9 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY, TARGETS, WITH_LOG
-from dbt_project import LEDGER, VIEW, model
+
+from support.dbt_project import LEDGER, REPOSITORY, VIEW, model
+from support.targets import TARGETS, WITH_LOG
 
 pytestmark = pytest.mark.only(*(target for target in TARGETS if target != "s3"))  # looks at files
 

@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY
-from dbt_project import VIEW, model, stranger_files, write_files
-from processes import REMOTE, server_environment, start_dbt
 from pyspark.sql import SparkSession
+
+from support.dbt_project import VIEW, model, stranger_files, write_files
+from support.processes import REMOTE, server_environment, start_dbt
 
 LEDGER = {"key": "id", "version": "version", "block": "block"}
 # A stage whose rows take their time: the first run is still at it when the second one comes.
@@ -26,7 +26,7 @@ class Processes:
     def __init__(self, folder: Path) -> None:
         self.name = f"two_runs_{os.getpid()}"
         self._folder = folder
-        files = stranger_files(REPOSITORY, self.name) | {
+        files = stranger_files(self.name) | {
             "models/stage.sql": VIEW + f"select {SLOW} as id, 1 as version, 'a' as block from range(1)",
             "models/other.sql": VIEW + "select 2 as id, 1 as version, 'a' as block",
             "models/slow.sql": model("ledger(ref('stage'))", LEDGER),
