@@ -10,25 +10,11 @@ from pathlib import Path
 
 import pytest
 from dbt.adapters.spark.connections import SparkCredentials
-from dbt_project import DbtProject, stranger_files, write_files
-from processes import REMOTE
 from pyspark.sql import SparkSession
 
-REPOSITORY = Path(__file__).resolve().parents[2]
-
-
-# Targets of profiles.yml, each with the schema that the profile names.
-TARGETS = {
-    "parquet": "demo",
-    "delta": "demo_delta",
-    "iceberg": "demo_iceberg",
-    "s3": "demo_s3",
-    "cluster": "demo",
-    "connect": "demo",
-}
-SERVERS = ("cluster", "connect")
-WITH_LOG = ("delta", "iceberg")  # formats with a transaction log
-PLAIN = tuple(target for target in TARGETS if target not in WITH_LOG)  # plain parquet
+from support.dbt_project import REPOSITORY, DbtProject, stranger_files, write_files
+from support.processes import REMOTE
+from support.targets import SERVERS, TARGETS
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -152,12 +138,12 @@ def make_project(spark: SparkSession, local: Path, target: str, tmp_path_factory
     def make(name: str, files: dict[str, str]) -> DbtProject:
         directory = tmp_path_factory.mktemp(name)
         project = DbtProject(directory, directory, schema=name, target=directory / "target")
-        write_files(directory, stranger_files(REPOSITORY, name, target) | files)
+        write_files(directory, stranger_files(name, target) | files)
         if target in SERVERS:
             for (schema,) in spark.sql(f"show schemas like '{name}|{name}_*'").collect():
                 spark.sql(f"drop schema {schema} cascade")  # a server keeps what earlier tests left
             with (directory / "dbt_project.yml").open("a") as settings:
-                settings.write("vars: {collapsing_hold_hours: 0}\n")  # what a test lets die is dead
+                settings.write("vars: {collapsing_lock_timeout_hours: 0}\n")  # what a test lets die is dead
         project.run("deps")
         return project
 

@@ -6,7 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from dbt_project import LEDGER, VIEW, model
+
+from support.dbt_project import LEDGER, VIEW, model
 
 BAD_ROWS = {
     "null_key": "(null, 1, false, 'a', 1, 1)",
@@ -43,7 +44,7 @@ def test_bad_rows_stop_the_run_before_anything_is_appended(bad_rows, name: str) 
     assert f"{'bad_sign' if name == 'text_mark' else name}: 1 rows, for example {{" in about
     assert ("in block it's bad" in about) == (name != "null_block")
     assert name not in [row[1] for row in project.rows("show tables in bad_rows")]
-    assert f"{name}__blocks" not in [row[1] for row in project.rows("show tables in bad_rows")]
+    assert f"{name}__manifest" not in [row[1] for row in project.rows("show tables in bad_rows")]
 
 
 @pytest.fixture(scope="module")

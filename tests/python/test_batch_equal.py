@@ -7,10 +7,11 @@ from decimal import Decimal
 from functools import partial
 
 import pytest
-from dbt_project import VIEW, model
 from pyspark.sql import SparkSession
-from streams import Stream, collect, combined, one_shot, unversioned
-from streams import streams as drawn
+
+from support.dbt_project import VIEW, model
+from support.streams import Stream, collect, combined, one_shot, unversioned
+from support.streams import streams as drawn
 
 BLOCKS = 4
 SCHEMA = "stream int, id int, version bigint, is_deleted boolean, place string, amount int, price decimal(38, 18), block int"
@@ -177,5 +178,5 @@ def test_a_block_is_folded_once(folded) -> None:
     before = project.rows("select count(*), max(ledger_batch) from by_block")
     project.run("run", "--select", "by_block", "places_by_block")
     assert project.rows("select count(*), max(ledger_batch) from by_block") == before
-    blocks = project.rows("select block, count(*) from by_block__blocks where block is not null group by block order by block")
+    blocks = project.rows("select block, count(*) from by_block__manifest where block is not null group by block order by block")
     assert blocks == [(str(number), 1) for number in range(BLOCKS)]

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from clickhouse import KINDS, Differential, differing, project_files
-from clickhouse_scenarios import read
-from clickhouse_streams import STRATEGIES, Row, Stream, block_table, shrink
-from streams import collect, one_shot
+
+from support.clickhouse import KINDS, Differential, differing, project_files
+from support.clickhouse_scenarios import read
+from support.clickhouse_streams import STRATEGIES, Row, Stream, block_table, shrink
+from support.streams import collect, one_shot
 
 # how many streams of each kind are generated, {--full: count}
 GENERATED = {False: 250, True: 2000}

@@ -6,8 +6,9 @@ import threading
 import time
 
 import pytest
-from dbt_project import VIEW, model, statement_of
 from pyspark.sql import SparkSession
+
+from support.dbt_project import VIEW, model, statement_of
 
 LEDGER = {"key": "id", "version": "version", "block": "block"}
 # Rows of the block `slow` take their time to be read: the run is still at it when the other writer commits.

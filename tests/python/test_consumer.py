@@ -6,8 +6,9 @@ import json
 import shutil
 
 import pytest
-from conftest import TARGETS
-from dbt_project import LEDGER, VIEW, DbtProject, model
+
+from support.dbt_project import LEDGER, VIEW, DbtProject, model
+from support.targets import TARGETS
 
 SUMS = {"group_by": ["shop"], "measures": {"n": "count(*)", "amount": "sum(amount)"}}
 # Models of one alias, one after the other: dbt-spark writes both through one temporary view of the session.
@@ -99,7 +100,7 @@ def test_tables_of_one_name_in_two_schemas_keep_apart(consumer) -> None:
     assert consumer.rows("select * from live_us") == []
     for region in ("eu", "us"):
         names = {row[1] for row in consumer.rows(f"show tables in consumer_{region}")}
-        assert {"orders", "orders__blocks", "orders__history", "sums"} <= names
+        assert {"orders", "orders__manifest", "orders__history", "sums"} <= names
     kept = [name for _, name, is_temporary in consumer.rows("show tables in consumer") if not is_temporary]
     assert [name for name in kept if name.startswith(("orders", "sums"))] == []
 
@@ -144,7 +145,7 @@ def test_a_clone_reads_as_the_original_and_is_not_folded_upon(consumer, target: 
     original = consumer.rows("select * from live_eu order by all")
     assert original and consumer.rows("select * from consumer_clone.live_eu order by all") == original
     said = " ".join(consumer.fails("run", "--select", "stg_eu", "orders_eu", variables=copies).split())
-    assert "orders__blocks, which tells the blocks that were folded, is not there: each would be folded again" in said
+    assert "orders__manifest, which tells the blocks that were folded, is not there: each would be folded again" in said
 
 
 def test_a_contract_holds(consumer) -> None:

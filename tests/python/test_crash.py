@@ -2,33 +2,20 @@
 
 from __future__ import annotations
 
-import threading
-from collections import Counter
 from pathlib import Path
 
 import pytest
-from conftest import PLAIN, WITH_LOG
-from dbt_project import statement_of
-from lives import LEDGERS, SUMMED, live_project, stage
 from pyspark.errors import AnalysisException
 
-
-def always(begins: str, place: int = 1, only: tuple[str, ...] = ()):
-    """Give a case of every run; `only` names the targets whose runs have such a statement, if not all have."""
-    return pytest.param(begins, place, id=" ".join(begins.split()[:3]), marks=[pytest.mark.only(*only)] if only else [])
-
-
-def in_full(begins: str, place: int = 1, only: tuple[str, ...] = ()):
-    """Give a case of the full run."""
-    case = always(begins, place, only)
-    return pytest.param(*case.values, id=case.id, marks=[*case.marks, pytest.mark.full])
-
+from support.failpoint import Failpoint, always, in_full
+from support.lives import LEDGERS, SUMMED, live_project, stage
+from support.targets import PLAIN, WITH_LOG
 
 # Where a run dies: before the statement that begins so (`{}` is the model), or before the second of them.
 LEDGER_STEPS = [
     in_full("describe extended"),
     in_full("select grouping("),
-    in_full("insert overwrite table crash.{}__blocks"),
+    in_full("insert overwrite table crash.{}__manifest"),
     in_full("create or replace temporary view {}__dbt_tmp"),
     always("insert overwrite table crash.{} "),
     always("show partitions crash.{}__history", only=PLAIN),
@@ -46,45 +33,6 @@ PROJECTION_STEPS = [
 ON_DISK = tuple(target for target in PLAIN if target != "s3")
 # How a table is filled that is built anew, where dbt-spark does not say `create table`.
 CREATES = dict.fromkeys(WITH_LOG, "create or replace table crash.{} ")
-
-
-class Died(Exception):
-    """The run is dead: no statement of it reaches Spark any more."""
-
-
-class Failpoint:
-    """Ends a run of dbt before a statement of a model, as a kill would: nothing that comes after it is executed.
-
-    Parameters
-    ----------
-    models : tuple of str
-        The models that die; the others go on.
-    begins : str
-        How the statement begins; `{}` stands for the model's name.
-    place : int
-        Which of the statements that begin so, 1 for the first.
-    """
-
-    def __init__(self, models: tuple[str, ...], begins: str, place: int) -> None:
-        self._models, self._begins, self._place = models, begins, place
-        self._seen: Counter[str] = Counter()
-        self._lock = threading.Lock()
-        self.died: set[str] = set()
-
-    def __call__(self, event) -> None:
-        """Take an event of dbt's; raises Died in the thread that is about to execute the statement."""
-        statement = statement_of(event)
-        if statement is None:
-            return
-        name = event.data.conn_name.split(".")[-1]
-        if name not in self._models:
-            return
-        with self._lock:
-            if statement.startswith(self._begins.format(name)):
-                self._seen[name] += 1
-            if name in self.died or self._seen[name] >= self._place:
-                self.died.add(name)
-                raise Died(f"{name}: {statement[:60]}")
 
 
 @pytest.fixture(scope="module")

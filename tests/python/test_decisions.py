@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from dbt_project import VIEW, model, values
+
+from support.dbt_project import VIEW, model, values
 
 # name: block, id, version, is_deleted, payload; the place in the block is the place here
 ARRIVALS = {

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from dbt_project import VIEW, model, nodes_of, values
+
+from support.dbt_project import VIEW, model, nodes_of, values
 
 TEXTS = ["", " ", "a", "A", "a ", "é", "e\u0301", "it's", "\U0001f600"]
 # each differs from the first in one column alone, by the least there is: composite keys of five types

@@ -2,33 +2,15 @@
 
 from __future__ import annotations
 
-import csv
 from dataclasses import dataclass
 
 import pytest
-from conftest import REPOSITORY
-from dbt_project import DbtProject, nodes_of
+
+from support.dbt_project import REPOSITORY, DbtProject, nodes_of
+from support.examples import EXPECTED, Rows, expected, last_step, seed, sorted_rows
 
 EXAMPLES = ("--select", "path:models/examples")
 
-# ledger or projection: the seed of its expected rows
-EXPECTED = {
-    "example1": "example1_expected",
-    "example3": "example3_expected",
-    "example4": "example4_expected",
-    "example4_by_dim1": "example4_expected_projection",
-    "example5": "example5_expected",
-    "complex_key": "complex_key_expected",
-    "complex_key_by_tenant": "complex_key_expected_projection",
-    "uact": "uact_expected",
-    "uact_negative": "uact_negative_expected",
-    "uact_versioned": "uact_versioned_expected",
-    "hackernews_rmt": "hackernews_rmt_expected",
-    "hackernews_views": "hackernews_views_expected",
-    "hackernews_views_vcmt": "hackernews_views_vcmt_expected",
-    "repl_tbl": "repl_tbl_expected",
-    "repl_tbl_part": "repl_tbl_part_expected",
-}
 PROJECTIONS = ("example4_by_dim1", "complex_key_by_tenant")
 LEDGERS = tuple(name for name in EXPECTED if name not in PROJECTIONS)
 # ledgers and projections with their stages: views over a final never go stale, and are made once
@@ -63,30 +45,6 @@ step2	2	2	12	2024-03-03 15:48:21.612	1
 """,
 }
 
-Rows = list[tuple[str | None, ...]]
-
-
-def seed(name: str) -> list[dict[str, str]]:
-    """Give the rows of a seed as text, read from its file and not through Spark."""
-    file = next((REPOSITORY / "seeds" / "examples").glob(f"*/{name}.csv"))
-    with file.open(newline="") as lines:
-        return list(csv.DictReader(lines))
-
-
-def expected(name: str, step: int) -> Rows:
-    """Give the rows that a ledger or projection must hold after a step, or after its last one."""
-    rows = seed(EXPECTED[name])
-    after = min(step, last_step(name))
-    return sorted_rows(
-        tuple(value or None for column, value in row.items() if column != "step") for row in rows if int(row["step"]) == after
-    )
-
-
-def last_step(name: str) -> int:
-    """Give the last step of an example: a step that leaves no row is in its blocks only."""
-    ledger = name.split("_by_")[0]
-    return max(int(row["step"]) for row in seed(f"{ledger}_blocks"))
-
 
 def printed(name: str, word: str) -> dict[int, Rows]:
     """Give the rows that the article prints after the word `step` or `proj`, by their number."""
@@ -97,10 +55,6 @@ def printed(name: str, word: str) -> dict[int, Rows]:
             row = tuple(None if value == r"\N" else value for value in values)
             steps.setdefault(int(label.removeprefix(word)), []).append(row)
     return steps
-
-
-def sorted_rows(rows) -> Rows:
-    return sorted(rows, key=lambda row: [(value is not None, value or "") for value in row])
 
 
 def as_text(project: DbtProject, relations: dict[str, str]) -> dict[str, Rows]:
@@ -141,7 +95,7 @@ def look(project: DbtProject) -> dict[str, Held]:
     tables = {row[1] for row in project.rows("show tables")}
     final = as_text(project, {name: f"{name}_final" for name in EXPECTED})
     appended = as_text(project, {name: name for name in EXPECTED})
-    blocks = as_text(project, {name: f"{name}__blocks" for name in LEDGERS if f"{name}__blocks" in tables})
+    blocks = as_text(project, {name: f"{name}__manifest" for name in LEDGERS if f"{name}__manifest" in tables})
     return {name: Held(final[name], appended[name], project.batches(name), blocks.get(name, [])) for name in EXPECTED}
 
 

@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY
-from dbt_project import nodes_of
+
+from support.dbt_project import REPOSITORY, nodes_of
 
 pytestmark = pytest.mark.only("parquet")  # on other targets scripts/demo runs it whole
 

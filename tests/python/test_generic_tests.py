@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from dbt_project import VIEW, DbtProject, model, nodes_of, values
+
+from support.dbt_project import VIEW, DbtProject, model, nodes_of, values
 
 COLUMNS = (
     "position int, id int, version int, is_deleted boolean, sign int, "
@@ -243,8 +244,8 @@ def spoil(project: DbtProject) -> None:
     take_row_away(project, "missing", 2, "id = 1 and ledger_sign = 1")
     take_row_away(project, "kept_alive", 2, "id = 2 and ledger_sign = -1")
     add_row(project, "cancelled", "id = 6", version="7", ledger_sign="-1Y", ledger_batch="2", ledger_block="'b2'")
-    project.sql("alter table unnoted__blocks drop partition (ledger_batch = 2)")
-    project.sql("insert into noted_twice__blocks by name select 'b1' as block, 4L as staged, 2 as ledger_batch")
+    project.sql("alter table unnoted__manifest drop partition (ledger_batch = 2)")
+    project.sql("insert into noted_twice__manifest by name select 'b1' as block, 4L as staged, 2 as ledger_batch")
     add_row(project, "changing", "id = 4", id="7", block="'b1'")
     project.run("run-operation", "collapsing.optimize", "--args", "{model: compacted}")
 

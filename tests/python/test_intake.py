@@ -7,7 +7,8 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from dbt_project import VIEW, DbtProject, model, statement_of
+
+from support.dbt_project import VIEW, DbtProject, model, statement_of
 
 pytestmark = pytest.mark.only("parquet")  # damages files, and stops at statements of parquet
 
@@ -141,7 +142,7 @@ class Arrival:
 @pytest.mark.parametrize(
     ("block", "begins"),
     [
-        ("b", "insert overwrite table arriving.kept__blocks"),
+        ("b", "insert overwrite table arriving.kept__manifest"),
         ("d", "create or replace temporary view kept__dbt_tmp"),
         ("f", "insert overwrite table arriving.kept partition"),
     ],
@@ -159,11 +160,11 @@ def test_a_block_that_lands_in_the_middle_of_a_run_is_left_whole_for_the_next_on
 
 def test_a_ledger_whose_notes_are_gone_is_not_folded_upon(arriving) -> None:
     before = arriving.rows("select * from kept order by all")
-    arriving.sql("alter table arriving.kept__blocks rename to arriving.put_away")
+    arriving.sql("alter table arriving.kept__manifest rename to arriving.put_away")
     said = " ".join(arriving.fails("run", "--select", "kept").split())
-    assert "kept__blocks, which tells the blocks that were folded, is not there: each would be folded again" in said
+    assert "kept__manifest, which tells the blocks that were folded, is not there: each would be folded again" in said
     assert arriving.rows("select * from kept order by all") == before
-    arriving.sql("alter table arriving.put_away rename to arriving.kept__blocks")
+    arriving.sql("alter table arriving.put_away rename to arriving.kept__manifest")
     arriving.run("run")
     assert arriving.rows("select * from kept order by all") == before
 

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY
-from dbt_project import stranger_files, write_files
-from lives import LEDGERS, SCHEMA, Life, project_files
-from processes import start_dbt
+
+from support.dbt_project import stranger_files, write_files
+from support.lives import LEDGERS, SCHEMA, Life, project_files
+from support.processes import start_dbt
 
 # How many kills hit each thing that a process does.
 KILLS = {"run": 30, "optimize": 10, "full-refresh": 10}
@@ -29,7 +29,7 @@ def _project(folder: Path) -> Path:
     landing.mkdir()
     row = f"from_json(value, '{SCHEMA.removesuffix(', block string')}')"
     arrived = f"select staged.*, block from (select {row} as staged, _metadata.file_name as block from text.`{landing}`)"
-    files = project_files(arrived) | stranger_files(REPOSITORY, "killed")
+    files = project_files(arrived) | stranger_files("killed")
     write_files(project, files)
     return project
 
@@ -48,7 +48,7 @@ class Run:
     def __init__(self, project: Path, environment: dict[str, str], ledgers: Iterable[str]) -> None:
         self._complaints = project.parent / "stderr"
         self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).parent / "killed_run.py"), str(project), *ledgers],
+            [sys.executable, "-m", "support.killed_run", str(project), *ledgers],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._complaints.open("w"),
@@ -94,6 +94,7 @@ def test_a_run_that_is_killed_at_any_moment_loses_nothing_and_doubles_nothing(tm
         "DBT_LOG_PATH": str(tmp_path / "logs"),
         "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYTHONPATH": str(Path(__file__).parent),
     }
     (tmp_path / "local").mkdir()
     assert start_dbt(project, environment, "deps").wait() == 0

@@ -7,12 +7,13 @@ import re
 import threading
 
 import pytest
-from conftest import PLAIN, SERVERS, TARGETS, WITH_LOG
-from dbt_project import VIEW
-from lives import LEDGERS, Life, live_project, stage
-from processes import REMOTE
 from pyspark.sql import SparkSession
-from test_crash import Failpoint, always, in_full
+
+from support.dbt_project import VIEW
+from support.failpoint import Failpoint, always, in_full
+from support.lives import LEDGERS, Life, live_project, stage
+from support.processes import REMOTE
+from support.targets import PLAIN, SERVERS, TARGETS, WITH_LOG
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +53,7 @@ def test_a_base_is_what_is_left_and_the_answer_stays(shrunk) -> None:
     for ledger in LEDGERS:
         assert {batch for batch, _, _ in _rows(project, ledger)} == {-4}, ledger
         assert not any(sign == -1 for _, sign, _ in _rows(project, ledger)), ledger
-    assert project.rows("select block, taken_in, ledger_batch from versioned__blocks where block is not null order by 1") == [
+    assert project.rows("select block, planned_in, ledger_batch from versioned__manifest where block is not null order by 1") == [
         (f"b{number:04}", number, -4) for number in range(1, 5)
     ]
 
@@ -103,16 +104,16 @@ def test_what_a_projection_has_not_read_stays(shrunk, capsys) -> None:
 
 # Before which statement of an optimize dbt dies.
 STEPS = (
-    in_full("insert overwrite table shrunk.{}__blocks"),
+    in_full("insert overwrite table shrunk.{}__manifest"),
     in_full("alter table shrunk.{}__dropped add partition", only=PLAIN),
     always("insert overwrite table shrunk.{} partition", only=PLAIN),
     in_full("create table if not exists shrunk.{}__dropped", 2, only=PLAIN),
     in_full("alter table shrunk.{} partition", only=PLAIN),
     always("alter table shrunk.{}__dropped partition", only=PLAIN),
     in_full("alter table shrunk.{} drop", only=PLAIN),
-    in_full("alter table shrunk.{}__blocks drop", only=PLAIN),
+    in_full("alter table shrunk.{}__manifest drop", only=PLAIN),
     always("insert into shrunk.{} replace where", only=WITH_LOG),
-    always("delete from shrunk.{}__blocks", only=WITH_LOG),
+    always("delete from shrunk.{}__manifest", only=WITH_LOG),
 )
 
 
@@ -222,7 +223,7 @@ def test_a_ledger_of_which_nothing_is_left(make_project) -> None:
     for ledger in ("collapsed", "signed"):
         _optimize(project, ledger)
         assert project.rows(f"select ledger_batch, ledger_sign, id from {ledger}") == [(-2, 0, None)]
-        assert project.rows(f"select * from {ledger}__blocks where block = 'a' and ledger_batch <> -2") == []
+        assert project.rows(f"select * from {ledger}__manifest where block = 'a' and ledger_batch <> -2") == []
     stage(project, [(0, 1, 2, False, 7, 1, "c")])
     project.run("run", "--select", "stage_events", "stage_signed", "collapsed", "signed", "sums_of_signed")
     for ledger in ("collapsed", "signed"):

@@ -6,8 +6,9 @@ from decimal import Decimal
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY, TARGETS, WITH_LOG
-from dbt_project import LEDGER, VIEW, model
+
+from support.dbt_project import LEDGER, REPOSITORY, VIEW, model
+from support.targets import TARGETS, WITH_LOG
 
 pytestmark = pytest.mark.only(*(target for target in TARGETS if target != "s3"))  # looks at files
 
@@ -102,14 +103,14 @@ def test_a_run_without_news_takes_no_batch(shop) -> None:
 def test_commands_that_must_not_write(shop, command: str) -> None:
     if not shop.rows("select * from arrived where block = 'wednesday'"):
         arrive(shop, "wednesday", "(3, 3, false, 'south', 8, 8)")
-    before = [shop.batches(table) for table in ("orders", "orders__blocks", "orders_by_shop")]
+    before = [shop.batches(table) for table in ("orders", "orders__manifest", "orders_by_shop")]
     shop.run(*command.split())
-    assert [shop.batches(table) for table in ("orders", "orders__blocks", "orders_by_shop")] == before
+    assert [shop.batches(table) for table in ("orders", "orders__manifest", "orders_by_shop")] == before
 
 
 def test_the_block_that_they_left_is_folded_by_the_next_run(shop) -> None:
     shop.run("run", *CHAIN)
-    noted = shop.rows("select ledger_batch, block from orders__blocks where ledger_batch > 2 order by block")
+    noted = shop.rows("select ledger_batch, block from orders__manifest where ledger_batch > 2 order by block")
     assert noted == [(3, None), (3, "wednesday")]
     assert shop.rows("select amount from live_orders where id = 3") == [(8,)]
 
@@ -131,7 +132,7 @@ def test_what_a_killed_run_has_left_is_not_read(shop, spark, target: str) -> Non
         torn = _location(shop, "orders") / "ledger_batch=5"
         spark.sql("select * from shop.orders where ledger_batch = 1").drop("ledger_batch").write.parquet(str(torn))
     note = "'thursday', 1L, 5, null, null, null, 'killed', current_timestamp()"
-    shop.sql(f"insert overwrite shop.orders__blocks partition (ledger_batch = 5) select {note}")
+    shop.sql(f"insert overwrite shop.orders__manifest partition (ledger_batch = 5) select {note}")
     arrive(shop, "thursday", "(4, 1, false, 'west', 7, 7)")
     shop.run("run", *CHAIN)
     assert shop.rows("select id, ledger_sign from orders where ledger_batch = 5") == [(4, 1)]

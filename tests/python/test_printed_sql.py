@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-import printed_sql as printed
 import pytest
-from clickhouse import ClickHouse
-from test_examples import last_step, seed
+
+from support import printed_sql as printed
+from support.clickhouse import ClickHouse
+from support.examples import last_step, seed
 
 pytestmark = pytest.mark.only("parquet")  # ClickHouse alone
 

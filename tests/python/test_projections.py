@@ -9,7 +9,8 @@ import re
 from decimal import Decimal
 
 import pytest
-from dbt_project import VIEW, model, nodes_of
+
+from support.dbt_project import VIEW, model, nodes_of
 
 BLOCKS = 5
 EARLIER = (2, 4)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from conftest import SERVERS
+
+from support.targets import SERVERS
 
 
 @pytest.mark.only(*SERVERS)

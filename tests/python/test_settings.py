@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from dbt_project import LEDGER, model, nodes_of
+
+from support.dbt_project import LEDGER, model, nodes_of
 
 WRONG_SETTINGS = {
     "no_settings": ("ledger(ref('stage'))", {}, "a ledger needs settings"),

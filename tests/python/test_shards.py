@@ -10,11 +10,12 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY, SERVERS
-from dbt_project import VIEW, DbtProject, model, stranger_files, write_files
-from processes import reader, server_environment, start_dbt
 from pyspark.sql import SparkSession
-from streams import check_streams, collect, streams
+
+from support.dbt_project import VIEW, DbtProject, model, stranger_files, write_files
+from support.processes import reader, server_environment, start_dbt
+from support.streams import check_streams, collect, streams
+from support.targets import SERVERS
 
 SHARDS, STREAMS, BLOCKS = 2, 40, 2
 EVENTS = "id int, version int, is_deleted boolean, place string, amount int, price decimal(38, 18)"
@@ -156,7 +157,7 @@ def test_processes_at_the_same_time_write_a_shard_each(target: str, tmp_path: Pa
     row = f"from_json(value, 'stream int, {EVENTS}') as staged, _metadata.file_name as block"
     write_files(
         folder,
-        stranger_files(REPOSITORY, name) | project_files(f"select staged.*, block from (select {row} from text.`{landing}`)"),
+        stranger_files(name) | project_files(f"select staged.*, block from (select {row} from text.`{landing}`)"),
     )
     environment = server_environment(target) | {"DBT_LOG_PATH": str(tmp_path / "logs")}
 

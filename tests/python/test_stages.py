@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from conftest import WITH_LOG
-from dbt_project import LEDGER, VIEW, DbtProject, model, values
+
+from support.dbt_project import LEDGER, VIEW, DbtProject, model, values
+from support.targets import WITH_LOG
 
 COLUMNS = "id int, version int, is_deleted boolean, block string"
 

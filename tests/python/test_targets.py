@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from conftest import WITH_LOG
-from dbt_project import VIEW, model
+
+from support.dbt_project import VIEW, model
+from support.targets import WITH_LOG
 
 LEDGER = {"key": "id", "version": "version", "block": "block"}
 UNSUPPORTED = "PARTITION_MANAGEMENT_IS_UNSUPPORTED"

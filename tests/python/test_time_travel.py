@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from conftest import WITH_LOG
-from lives import LEDGERS, SUMMED, live_project, stage
+
+from support.lives import LEDGERS, SUMMED, live_project, stage
+from support.targets import WITH_LOG
 
 pytestmark = pytest.mark.only(*WITH_LOG)
 

@@ -10,10 +10,10 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import REPOSITORY
-from dbt_project import VIEW, model, stranger_files, write_files
-from processes import REMOTE, server_environment, start_dbt
 from pyspark.sql import SparkSession
+
+from support.dbt_project import VIEW, model, stranger_files, write_files
+from support.processes import REMOTE, server_environment, start_dbt
 
 LEDGER = {"key": "id", "version": "version", "block": "block"}
 # A stage whose rows take their time: the first run is still at it when the second one comes.
@@ -26,7 +26,7 @@ class Processes:
     def __init__(self, folder: Path) -> None:
         self.name = f"two_runs_{os.getpid()}"
         self._folder = folder
-        files = stranger_files(REPOSITORY, self.name) | {
+        files = stranger_files(self.name) | {
             "models/stage.sql": VIEW + f"select {SLOW} as id, 1 as version, 'a' as block from range(1)",
             "models/other.sql": VIEW + "select 2 as id, 1 as version, 'a' as block",
             "models/slow.sql": model("ledger(ref('stage'))", LEDGER),
@@ -41,7 +41,7 @@ class Processes:
 
     def wait_for_hold(self, spark: SparkSession, process: subprocess.Popen) -> None:
         """Wait until the ledger `slow` is held; fails when the process ends before."""
-        while not spark.catalog.tableExists(f"{self.name}.slow__hold"):
+        while not spark.catalog.tableExists(f"{self.name}.slow__lock"):
             assert process.poll() is None, process.stdout.read()
             time.sleep(0.2)
 
@@ -61,18 +61,18 @@ def test_a_second_run_stops_and_names_the_first(processes: Processes) -> None:
     said = second.communicate()[0]
     assert second.returncode == 1
     assert first.poll() is None, "the first run should still be at work"
-    run = spark.sql(f"show tblproperties {processes.name}.slow__hold").where("key = 'collapsing.run'").first()[1]
-    assert re.search(rf"is being written by the dbt run {run} since 20\d\d-\d\d-\d\d .*collapsing.release", said, re.S), said
+    run = spark.sql(f"show tblproperties {processes.name}.slow__lock").where("key = 'collapsing.run'").first()[1]
+    assert re.search(rf"is being written by the dbt run {run} since 20\d\d-\d\d-\d\d .*collapsing.unlock", said, re.S), said
     assert beside.wait() == 0 and first.wait() == 0, beside.stdout.read() + first.stdout.read()
     assert spark.sql(f"select id, ledger_batch from {processes.name}.slow").collect() == [(0, 1)]
-    assert not spark.catalog.tableExists(f"{processes.name}.slow__hold")
+    assert not spark.catalog.tableExists(f"{processes.name}.slow__lock")
     spark.sql(f"drop schema {processes.name} cascade")
 
 
 @pytest.mark.only("connect")
 def test_the_hold_of_a_killed_run_is_given_up_when_asked_or_when_it_is_old(processes: Processes) -> None:
     spark = SparkSession.builder.remote(REMOTE).create()
-    for way in (("run-operation", "collapsing.release", "--args", "{model: slow}"), None):
+    for way in (("run-operation", "collapsing.unlock", "--args", "{model: slow}"), None):
         killed = processes.start("run")
         processes.wait_for_hold(spark, killed)
         os.killpg(killed.pid, signal.SIGKILL)
@@ -81,9 +81,9 @@ def test_the_hold_of_a_killed_run_is_given_up_when_asked_or_when_it_is_old(proce
         assert "is being written by the dbt run" in held.communicate()[0] and held.returncode == 1
         if way:
             assert processes.start(*way).wait() == 0
-        again = processes.start("run", "--select", "slow", "--vars", "{collapsing_hold_hours: 0.0001}" if not way else "{}")
+        again = processes.start("run", "--select", "slow", "--vars", "{collapsing_lock_timeout_hours: 0.0001}" if not way else "{}")
         assert again.communicate()[0] and again.returncode == 0
         assert spark.sql(f"select id, ledger_batch from {processes.name}.slow").collect() == [(0, 1)]
         spark.sql(f"drop table {processes.name}.slow")
-        spark.sql(f"drop table if exists {processes.name}.slow__blocks")
+        spark.sql(f"drop table if exists {processes.name}.slow__manifest")
     spark.sql(f"drop schema {processes.name} cascade")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from conftest import REPOSITORY
-from dbt_project import DbtProject
+
+from support.dbt_project import REPOSITORY, DbtProject
 
 pytestmark = pytest.mark.only("parquet")  # SQL without tables
 

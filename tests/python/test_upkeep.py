@@ -6,8 +6,9 @@ import json
 import re
 
 import pytest
-from conftest import TARGETS
-from dbt_project import LEDGER, VIEW, DbtProject, model
+
+from support.dbt_project import LEDGER, VIEW, DbtProject, model
+from support.targets import TARGETS
 
 LEDGERS = {
     "kept": LEDGER,

@@ -12,6 +12,8 @@ from dbt.contracts.graph.manifest import Manifest
 from dbt_common.events.base_types import EventMsg
 from pyspark.sql import SparkSession
 
+REPOSITORY = Path(__file__).resolve().parents[3]
+
 VIEW = "{{ config(materialized='view') }}\n"
 # Settings of a ledger of versioned events with deletes.
 LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
@@ -27,16 +29,17 @@ def values(rows: Iterable[tuple]) -> str:
     return ", ".join("(" + ", ".join("null" if value is None else repr(value) for value in row) + ")" for row in rows)
 
 
-def stranger_files(repository: Path, name: str, target: str = "parquet") -> dict[str, str]:
+def stranger_files(name: str, target: str = "parquet") -> dict[str, str]:
     """Give what makes a folder a project of a stranger's that installs the package, {path: text}.
 
     `name` is its schema too; its tables have the format of the target of profiles.yml.
     """
     file_format = f"models: {{+file_format: {target}}}\n" if target in ("delta", "iceberg") else ""
-    profiles = (repository / "profiles" / "profiles.yml").read_text().replace("\ncollapsing_demo:", f"\n{name}:")
+    profiles = (REPOSITORY / "profiles" / "profiles.yml").read_text()
+    profiles = re.sub(r"^\w+:$", f"{name}:", profiles, count=1, flags=re.MULTILINE)
     return {
         "profiles.yml": re.sub(r"schema: \S+", f"schema: {name}", profiles),
-        "packages.yml": f"packages:\n  - local: {repository}\n",
+        "packages.yml": f"packages:\n  - local: {REPOSITORY}\n",
         "dbt_project.yml": f"name: {name}\nversion: '1.0'\nprofile: {name}\nmodel-paths: [models]\ntarget-path: target\n"
         + file_format,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from dbt_project import VIEW, DbtProject, model, values
+from support.dbt_project import VIEW, DbtProject, model, values
 
 SCHEMA = "position int, id int, version int, is_deleted boolean, amount int, sign int, block string"
 EVENTS = {"key": "id", "block": "block", "order_by": "position", "count_decisions": False}

@@ -8,10 +8,11 @@ from collections import Counter
 from dataclasses import dataclass
 
 from chdb.session import Session
-from clickhouse_streams import Stream
-from dbt_project import VIEW, DbtProject, model
-from printed_sql import EXAMPLE3
 from pyspark.sql import SparkSession
+
+from support.clickhouse_streams import Stream
+from support.dbt_project import VIEW, DbtProject, model
+from support.printed_sql import EXAMPLE3
 
 
 class ClickHouse:

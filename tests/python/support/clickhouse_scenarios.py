@@ -7,9 +7,9 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from clickhouse_streams import Row, Stream
+from support.clickhouse_streams import Row, Stream
 
-FOLDER = Path(__file__).parent / "scenarios"
+FOLDER = Path(__file__).parents[1] / "scenarios"
 
 
 @dataclass(frozen=True)

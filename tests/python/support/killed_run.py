@@ -1,8 +1,8 @@
 """A process of its own that a test kills: recovers, says what it reads, then does what it is told until it is done or dead.
 
-Started by test_kill.py with the project's folder and the ledgers to run as its arguments, and the environment of a session of its
-own. Says on stdout, a line each: `state` and a JSON object {query: rows} of those ledgers; when a line on stdin has named one of
-ACTS and the ledgers to do it to, `running`; then `done` and the seconds that it took. Projections go with their ledgers.
+test_kill.py starts it with the project's folder and the ledgers to run as its arguments, and the environment of a session of
+its own. Says on stdout, a line each: `state` and a JSON object {query: rows} of those ledgers; when a line on stdin has named
+one of ACTS and the ledgers to do it to, `running`; then `done` and the seconds that it took. Projections go with their ledgers.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ import sys
 import time
 from pathlib import Path
 
-from dbt_project import DbtProject
-from lives import LEDGERS, built, queries
+from support.dbt_project import DbtProject
+from support.lives import LEDGERS, built, queries
 
 
 def _run(project: DbtProject, ledgers: list[str], *arguments: str) -> None:
