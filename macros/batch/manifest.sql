@@ -24,16 +24,17 @@
         lacks_history  `with_history`: whether the last batch has no row in the history: its run was killed in between
     One row of JSON, by one task: dbt guesses types from each cell of a result, and there may be ten thousand blocks.
 #}
-{% macro _manifest_of(ledger, batches, with_blocks=false, with_history=none) %}
+{% macro _manifest_of(ledger, batches, with_blocks=false, with_history=false) %}
     {% set found = {'undone': [], 'unread': [], 'folded': [], 'lacks_history': false} %}
     {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
     {% if not batches or manifest is none %}
         {{ return(found) }}
     {% endif %}
+    {% set history = load_relation(collapsing._history_relation(ledger)) if with_history else none %}
     {% set sql %}
         select
             to_json(collect_list(struct(planned_in, undoes, unread)) filter (where undoes is not null)) as undos,
-            {{ '(select count(*) from ' ~ with_history ~ ' where ledger_batch = ' ~ batches.last ~ ')' if with_history else 1 }} as with_history
+            {{ '(select count(*) from ' ~ history ~ ' where ledger_batch = ' ~ batches.last ~ ')' if history is not none else 0 }} as history_rows
             {%- if with_blocks %},
             to_json(
                 collect_list(struct(block, planned_in, {{ collapsing._packed('block') }} as packed, {{ collapsing._bucket('block') }} as bucket))
@@ -54,7 +55,7 @@
         {% do found.unread.append(taken_out) if undo.unread and taken_out %}
     {% endfor %}
     {% do found.folded.extend(fromjson(row[2]) | rejectattr('planned_in', 'in', found.unread)) if with_blocks %}
-    {{ return(dict(found, lacks_history=row[1] == 0)) }}
+    {{ return(dict(found, lacks_history=with_history and row[1] == 0)) }}
 {% endmacro %}
 
 

@@ -25,9 +25,12 @@
 {% endmacro %}
 
 
-{# Returns the name of a temporary view of a model's: they have no schema, and models of one alias may be built at the same time. #}
+{#
+    Returns the name of a temporary view of a model's in this run: such views have no schema, and models of one alias may be built at the
+    same time; one that a failed run has left is in nobody's way.
+#}
 {% macro _cached_view(relation, what) %}
-    {{ return(adapter.quote([relation.schema, relation.identifier, what] | join('__'))) }}
+    {{ return(adapter.quote([relation.schema, relation.identifier, what, invocation_id | replace('-', '_')] | join('__'))) }}
 {% endmacro %}
 
 

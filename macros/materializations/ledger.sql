@@ -24,8 +24,7 @@
 
     {#- plan: which rows are unread, which blocks they make up, whether any is bad -#}
     {%- do collapsing._check_manifest(ledger, settings, batches) -%}
-    {%- set history = load_relation(collapsing._history_relation(ledger)) -%}
-    {%- set manifest = collapsing._manifest_of(ledger, batches, with_blocks=true, with_history=history) -%}
+    {%- set manifest = collapsing._manifest_of(ledger, batches, with_blocks=true, with_history=true) -%}
     {%- do collapsing._repair_history(ledger, batches.last) if manifest.lacks_history -%}
     {%- set unread = collapsing._cache_unread(sql, ledger, settings, columns, manifest.folded) -%}
     {%- set batch = collapsing._plan_batch(unread, ledger, settings, columns, last, manifest) -%}
@@ -93,5 +92,5 @@
 {% macro _report(batch) %}
     {% set line = collapsing._summary(batch) if batch.committed else 'nothing new' %}
     {% do collapsing._say(model.name, line) if batch.committed %}
-    {% do store_raw_result('main', message=line, code='OK', rows_affected=(batch.states or 0) + (batch.cancels or 0) + (batch.tombstones or 0)) %}
+    {% do store_result('main', response=line) %}
 {% endmacro %}

@@ -30,9 +30,7 @@
         {%- endif -%}
         {%- do collapsing._merge_many_partials(projection) if table.batches and table.after is not none and table.batches.later | length >= 16 -%}
     {%- endif -%}
-    {%- do store_raw_result(
-        'main', message='read up to batch ' ~ table.upto if table.after != table.upto else 'nothing new', code='OK', rows_affected=-1
-    ) -%}
+    {%- do store_result('main', response='read up to batch ' ~ table.upto if table.after != table.upto else 'nothing new') -%}
 
     {%- do apply_grants(projection, config.get('grants'), should_revoke=should_revoke(existing, full_refresh_mode=true)) -%}
     {%- do persist_docs(projection, model) -%}

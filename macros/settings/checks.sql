@@ -1,0 +1,83 @@
+{# Stops with an error that begins with the model it is about. #}
+{% macro _raise(model_name, message) %}
+    {{ exceptions.raise_compiler_error("collapsing: model '" ~ model_name ~ "': " ~ message) }}
+{% endmacro %}
+
+
+{# Stops because of one setting: says what is allowed and what was given. #}
+{% macro _raise_setting(model_name, setting, allowed, given) %}
+    {{ collapsing._raise(
+        model_name, "setting '" ~ setting ~ "' must be " ~ allowed ~ "; given: " ~ (given if given is string else tojson(given, given | string))
+    ) }}
+{% endmacro %}
+
+
+{# Stops at the first setting that nobody knows: a misspelt one must not pass for a default. #}
+{% macro _check_known(model_name, settings, known) %}
+    {% for setting in settings if setting not in known %}
+        {{ collapsing._raise(
+            model_name, "unknown setting '" ~ setting ~ "'; allowed: " ~ known | join(', ')
+        ) }}
+    {% endfor %}
+{% endmacro %}
+
+
+{# Returns the value of a setting that is one of a few words, the first of them where nothing is given. #}
+{% macro _one_of(model_name, given, setting, allowed) %}
+    {% set value = given.get(setting, allowed[0]) %}
+    {% if value not in allowed %}
+        {{ collapsing._raise_setting(model_name, setting, 'one of: ' ~ allowed | join(', '), value) }}
+    {% endif %}
+    {{ return(value) }}
+{% endmacro %}
+
+
+{# Returns the columns of a setting as a list, in the order given; empty where nothing is given. #}
+{% macro _columns_of(model_name, given, setting) %}
+    {% set value = given.get(setting, []) %}
+    {% set columns = [value] if value is string else value %}
+    {% if columns is mapping or columns is not iterable
+        or columns | select('string') | list | length != columns | length
+        or '' in columns or columns | unique | list | length != columns | length %}
+        {{ collapsing._raise_setting(model_name, setting, 'a column or a list of different columns', value) }}
+    {% endif %}
+    {{ return(columns | list) }}
+{% endmacro %}
+
+
+{# Returns the column of a setting that takes one, or none. #}
+{% macro _column_of(model_name, given, setting) %}
+    {% set value = given.get(setting) %}
+    {% if value is not none and (value is not string or value == '') %}
+        {{ collapsing._raise_setting(model_name, setting, 'a column', value) }}
+    {% endif %}
+    {{ return(value) }}
+{% endmacro %}
+
+
+{# Raises an error when an engine lacks a setting, or is given one that has no effect with it: that would mislead. #}
+{% macro _check_engine(model_name, settings, given) %}
+    {% set engine = collapsing._engine(settings) %}
+    {% set name = settings.engine ~ (' with input: signed' if settings.input == 'signed' else '') %}
+    {% if settings.input == 'signed' and not engine.variant.endswith('__signed') %}
+        {% set signed = [] %}
+        {% for other in collapsing._engine_names() if '_engine_' ~ other ~ '__signed' in collapsing %}
+            {% do signed.append(other) %}
+        {% endfor %}
+        {{ collapsing._raise(
+            model_name, "setting 'input: signed' is for the engines " ~ signed | join(' and ') ~ '; ' ~ settings.engine ~ ' has no cancel rows'
+        ) }}
+    {% endif %}
+    {% for setting in ['key'] + engine.needs if not settings[setting] %}
+        {{ collapsing._raise_setting(
+            model_name, setting,
+            ('a column' if setting == 'sign' else 'a column or a list of columns') ~ ' (the engine ' ~ name ~ ' needs it'
+            ~ (': ' ~ engine.because if setting != 'key') ~ ')', 'nothing'
+        ) }}
+    {% endfor %}
+    {% for setting in engine.ignores if setting in given %}
+        {{ collapsing._raise(
+            model_name, "setting '" ~ setting ~ "' has no effect with engine '" ~ name ~ "': remove it (" ~ engine.because ~ ')'
+        ) }}
+    {% endfor %}
+{% endmacro %}

@@ -1,0 +1,130 @@
+"""Ledgers and projections as incremental models of dbt: what a run asks of Spark, hooks, documents, refresh, retry, preview."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.dbt_project import LEDGER, VIEW, DbtProject, model, statement_of, values
+
+ROWS = {
+    "b1": [(1, 1, False, "north", 10), (2, 1, False, "north", 20)],
+    "b2": [(1, 2, False, "south", 11), (2, 2, True, "north", 20)],
+    "b3": [(1, 1, False, "north", 10)],
+    "b4": [(3, 1, False, "north", 30)],
+}
+SUMS = {"group_by": ["shop"], "measures": {"n": "count(*)", "amount": "sum(amount)"}}
+LIVE = {"b1": {(1, 10), (2, 20)}, "b2": {(1, 11)}, "b3": {(1, 11)}, "b4": {(1, 11), (3, 30)}}
+
+
+class Statements:
+    """Hears the statements that dbt executes for one model; `before` is called with each before it is executed."""
+
+    def __init__(self, model: str, before=lambda statement: None) -> None:
+        self._model, self._before = model, before
+        self.heard: list[str] = []
+
+    def __call__(self, event) -> None:
+        """Take an event of dbt's."""
+        statement = statement_of(event)
+        if statement and event.data.conn_name == f"model.materialized.{self._model}":
+            self.heard.append(statement)
+            self._before(statement)
+
+
+def _staged(*blocks: str) -> str:
+    rows = values((*row, block) for block in blocks for row in ROWS[block])
+    return f"select * from values {rows} as t (id, version, is_deleted, shop, amount, block)"
+
+
+@pytest.fixture(scope="module")
+def project(make_project) -> DbtProject:
+    """A ledger, a projection of it and views of both; block b1 is folded."""
+    hooks = "{{ config(pre_hook=\"insert into materialized.hooked select 'before'\", post_hook=\"insert into materialized.hooked"
+    files = {
+        "models/stage.sql": VIEW + f"select * from ({_staged(*ROWS)}) where block <= '{{{{ var('upto', 'b4') }}}}'",
+        "models/orders.sql": model("ledger(ref('stage'))", LEDGER),
+        "models/sums.sql": model("projection(ref('orders'))", SUMS),
+        "models/live.sql": VIEW + "select id, amount from {{ collapsing.final(ref('orders')) }}",
+        "models/live_sums.sql": VIEW + "select * from {{ collapsing.final(ref('sums')) }}",
+        "models/hooks.sql": f"{hooks} select 'after'\") }}}}\n" + model("ledger(ref('stage'))", LEDGER),
+        "models/docs.yml": "models: [{name: hooks, description: it's the orders, config: {persist_docs: {relation: true}}}]",
+    }
+    project = make_project("materialized", files)
+    project.sql("create schema if not exists materialized")
+    project.run("compile")  # a fresh schema is no error
+    project.sql("create table materialized.hooked using parquet as select 'none' as hook where false")
+    project.run("run", variables={"upto": "b1"})
+    return project
+
+
+def _live(project: DbtProject) -> set[tuple]:
+    return set(project.rows("select * from materialized.live"))
+
+
+def test_a_small_run_asks_little_of_spark(project) -> None:
+    """One statement of it asks once per dbt command whether another process can write."""
+    ledger, projection = Statements("orders"), Statements("sums")
+    selected = "run", "--select", "stage", "orders", "sums"
+    assert project.invoke(*selected, variables={"upto": "b2"}, callbacks=[ledger, projection]).success
+    assert _live(project) == LIVE["b2"]
+    assert len(ledger.heard) <= 14, "\n".join(ledger.heard)
+    assert len(projection.heard) <= 4, "\n".join(projection.heard)
+    lookups = [statement for statement in ledger.heard if "semi join" in statement]
+    assert len(lookups) == 1 and lookups[0].startswith("cache table")
+
+
+def test_a_run_without_news_writes_nothing(project) -> None:
+    ledger, projection = Statements("orders"), Statements("sums")
+    assert project.invoke("run", "--select", "orders", "sums", callbacks=[ledger, projection], variables={"upto": "b2"}).success
+    assert not [statement for statement in ledger.heard + projection.heard if statement.startswith(("insert", "alter", "create"))]
+    assert project.batches("materialized.orders") == [1, 2]
+
+
+def test_hooks_run_around_all_that_is_written(project) -> None:
+    hooked = Statements("hooks")
+    assert project.invoke("run", "--select", "hooks", variables={"upto": "b2"}, callbacks=[hooked]).success
+    writes = [statement for statement in hooked.heard if statement.startswith(("insert", "alter", "create"))]
+    assert "'before'" in writes[0] and "'after'" in writes[-1]
+
+
+def test_descriptions_are_kept_with_the_table(project) -> None:
+    described = project.rows("describe table extended materialized.hooks")
+    assert "it's the orders" in [row[1] for row in described if row[0] == "Comment"]
+
+
+def test_readers_never_lose_a_ledger_or_projection_that_is_refreshed(project) -> None:
+    """At each statement of a full refresh both are read: they show the state before it, which is the state after it."""
+    seen: list[tuple] = []
+
+    def read(statement: str) -> None:
+        seen.append((frozenset(_live(project)), frozenset(project.rows("select * from materialized.live_sums"))))
+
+    listeners = [Statements("orders", read), Statements("sums", read)]
+    assert project.invoke(
+        "run", "--full-refresh", "--select", "orders", "sums", variables={"upto": "b2"}, callbacks=listeners
+    ).success
+    assert all(listener.heard for listener in listeners)
+    assert set(seen) == {(frozenset(LIVE["b2"]), frozenset([("south", 1, 11)]))}
+    assert project.rows("select distinct ledger_batch from materialized.orders") == [(-3,)]
+    project.run("run", "--exclude", "hooks", variables={"upto": "b4"})
+    assert _live(project) == LIVE["b4"]
+    assert set(project.rows("select * from materialized.live_sums")) == {("south", 1, 11), ("north", 1, 30)}
+
+
+def test_a_run_that_failed_goes_on_with_retry(project) -> None:
+    project.write("models/broken.sql", model("ledger(ref('broken_stage'))", LEDGER))
+    staged = "1 as version, false as is_deleted, 'x' as block"
+    project.write("models/broken_stage.sql", VIEW + f"select cast(null as int) as id, {staged}")
+    assert "null_key: 1 rows" in project.fails("run", "--select", "broken_stage", "broken")
+    project.sql(f"create or replace view materialized.broken_stage as select 7 as id, {staged}")
+    project.run("retry")
+    assert project.rows("select id, ledger_batch from materialized.broken") == [(7, 1)]
+
+
+def test_compile_and_show_preview_the_rows_that_a_run_would_append(project) -> None:
+    before = project.batches("materialized.orders")
+    project.run("compile", "--select", "orders", "sums")
+    compiled = (project.target / "compiled" / "materialized" / "models" / "orders.sql").read_text()
+    assert "classified as (" in compiled and "lateral view explode(" in compiled
+    shown = project.invoke("show", "--select", "orders", "--output", "json")
+    assert shown.success and project.batches("materialized.orders") == before
