@@ -16,6 +16,15 @@ from support.dbt_project import REPOSITORY, DbtProject, stranger_files, write_fi
 from support.processes import REMOTE
 from support.targets import SERVERS, TARGETS
 
+# A session that lives for minutes, beside another one on two cores, is not worth the second compiler, which would fill both;
+# the first one's code needs more room than it gets by default. The metastore ends with the session: it need not wait for disks.
+SHORT_LIVED = (
+    "-XX:TieredStopAtLevel=1",
+    "-XX:ReservedCodeCacheSize=512m",
+    "-XX:+UseSerialGC",
+    "-Dderby.system.durability=test",
+)
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="run the longest suites at full length")
@@ -35,8 +44,32 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "only(*targets): a case of these targets alone; others run on every one")
 
 
+# Files that take long, the longest first: two processes that take them in this order end at about the same time.
+LONG = (
+    "test_examples.py",
+    "test_clickhouse.py",
+    "test_optimize.py",
+    "test_crash.py",
+    "test_engines.py",
+    "test_package.py",
+    "test_flights.py",
+    "test_projections.py",
+    "test_undo.py",
+    "test_batch_equal.py",
+    "test_intake.py",
+    "test_consumer.py",
+    "test_upkeep.py",
+    "test_shards.py",
+    "test_bad_rows.py",
+    "test_decisions.py",
+    "test_settings.py",
+    "test_stages.py",
+)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the cases of other targets, and those that --full has to ask for; pytest says how many were deselected."""
+    """Put the long files first, and leave out cases of other targets and of --full; pytest says how many were deselected."""
+    items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
     target = config.getoption("--target")
     left_out = []
     for item in items:
@@ -101,6 +134,7 @@ def local(tmp_path_factory: pytest.TempPathFactory, target: str, request: pytest
         "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
         "DBT_TARGET": target,
         "SPARK_LOCAL_IP": "127.0.0.1",
+        "SPARK_SUBMIT_OPTS": " ".join(SHORT_LIVED),
     }
     (folder / "landing" / "flight_events").mkdir(parents=True)
     if target == "s3":
@@ -123,7 +157,7 @@ def repository(local: Path, target: str) -> DbtProject:
 @pytest.fixture(scope="session")
 def spark(repository: DbtProject, request: pytest.FixtureRequest) -> SparkSession:
     """The Spark session of this process, started by dbt, so that it has the settings of the profile."""
-    repository.run("show", "--inline", "select 1")
+    assert repository.invoke("debug", "--connection").success
     session = SparkSession.builder.getOrCreate()
     assert request.config.getoption("--target") == "cluster" or request.config.getoption("--ansi") == (
         session.conf.get("spark.sql.ansi.enabled") == "true"

@@ -18,13 +18,11 @@ BAD_ROWS = {
 TEXT_MARKS = VIEW + "select * from values (1, 1, '0', 'good'), (2, 1, 'maybe', 'it''s bad') as t (id, version, is_deleted, block)"
 
 
-@pytest.fixture(scope="module")
-def bad_rows(make_project):
-    """Ledgers over one stage each that holds a good block and a bad row; gives (project, what dbt said)."""
+def _bad_files() -> dict[str, str]:
+    """Give ledgers over one stage each that holds a good block and a bad row."""
     files = {}
     for reason, row in BAD_ROWS.items():
-        files[f"models/stg_{reason}.sql"] = (
-            "{{ config(materialized='view') }}\n"
+        files[f"models/stg_{reason}.sql"] = VIEW + (
             f"select cast(col1 as bigint) as id, cast(col2 as int) as version, cast(col3 as boolean) as is_deleted, "
             f"cast(col7 as string) as block from values (10, 1, false, 'a', 1, 1, 'good'), {row[:-1]}, 'it''s bad')"
         )
@@ -33,7 +31,53 @@ def bad_rows(make_project):
     files["models/text_mark.sql"] = model("ledger(ref('stg_text_mark'))", LEDGER)
     files["models/stg_null_block.sql"] = VIEW + "select 1 as id, 1 as version, false as is_deleted, cast(null as string) as block"
     files["models/null_block.sql"] = model("ledger(ref('stg_null_block'))", LEDGER)
-    project = make_project("bad_rows", files)
+    return files
+
+
+REJECTING = {
+    "models/stage.sql": VIEW + "select * from bad_rows.arrived",
+    "models/kept.sql": model("ledger(ref('stage'))", LEDGER | {"on_bad_rows": "reject"}),
+    "models/live.sql": VIEW + "select * from {{ collapsing.final(ref('kept')) }}",
+    "models/decided.sql": "select decision, block from {{ collapsing.decisions(ref('kept'), ref('stage')) }}",
+}
+
+
+def _twin_files(folder: Path) -> dict[str, str]:
+    """Give ledgers over the files of several folders: the token is the file's name, its year, or that of each of two sides."""
+    row = "from_json(value, 'id int, version int, is_deleted boolean') as staged, _metadata.file_name as name"
+    staged = f"select staged.*, {{}} as block from (select {row} from text.`{folder}/*`)"
+    return {
+        "models/stage_of_twins.sql": VIEW + staged.format("name"),
+        "models/twins.sql": model("ledger(ref('stage_of_twins'))", LEDGER | {"on_bad_rows": "reject"}),
+        "models/twins.yml": "models: [{name: twins, data_tests: "
+        "[{collapsing.complete: {arguments: {stage: ref('stage_of_twins')}}}]}]",
+        "models/stage_of_years.sql": VIEW + staged.format("left(name, 4)"),
+        "models/years.sql": model("ledger(ref('stage_of_years'))", LEDGER),
+        "models/stage_of_pairs.sql": VIEW
+        + "select a.* from {{ ref('stage_of_twins') }} as a cross join {{ ref('stage_of_twins') }} as b",
+        "models/pairs.sql": model("ledger(ref('stage_of_pairs'))", LEDGER),
+    }
+
+
+@pytest.fixture(scope="module")
+def landing(tmp_path_factory) -> Path:
+    """Two folders with a file of one name in each."""
+    folder = tmp_path_factory.mktemp("twins")
+    for number, row in enumerate([{"id": 1}, {"id": 2}]):
+        (folder / str(number)).mkdir()
+        (folder / str(number) / "2013 01.json").write_text(json.dumps(row | {"version": 1, "is_deleted": False}))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def bad_rows(make_project, landing: Path):
+    """All ledgers of this file, run once; gives (project, what dbt said)."""
+    project = make_project("bad_rows", _bad_files() | REJECTING | _twin_files(landing))
+    project.sql("create schema if not exists bad_rows")
+    project.sql("create table bad_rows.arrived (id bigint, version int, is_deleted boolean, amount bigint, block string)")
+    project.sql(
+        "insert into bad_rows.arrived values (1, 1, false, 10, 'b1'), (null, 1, false, 11, 'b1'), (null, null, null, 12, 'b1')"
+    )
     return project, project.fails("run")
 
 
@@ -47,32 +91,12 @@ def test_bad_rows_stop_the_run_before_anything_is_appended(bad_rows, name: str) 
     assert f"{name}__manifest" not in [row[1] for row in project.rows("show tables in bad_rows")]
 
 
-@pytest.fixture(scope="module")
-def rejecting(make_project):
-    """A ledger that sets bad rows aside, over a table of staged rows with one bad block; gives the project."""
-    project = make_project(
-        "rejecting",
-        {
-            "models/stage.sql": VIEW + "select * from rejecting.arrived",
-            "models/kept.sql": model("ledger(ref('stage'))", LEDGER | {"on_bad_rows": "reject"}),
-            "models/live.sql": VIEW + "select * from {{ collapsing.final(ref('kept')) }}",
-            "models/decided.sql": "select decision, block from {{ collapsing.decisions(ref('kept'), ref('stage')) }}",
-        },
-    )
-    project.sql("create schema if not exists rejecting")
-    project.sql("create table rejecting.arrived (id bigint, version int, is_deleted boolean, amount bigint, block string)")
-    project.sql(
-        "insert into rejecting.arrived values (1, 1, false, 10, 'b1'), (null, 1, false, 11, 'b1'), (null, null, null, 12, 'b1')"
-    )
-    project.run("run")
-    return project
-
-
 REJECTS = "select amount, ledger_reason, ledger_block, ledger_batch from kept__rejects order by amount"
 
 
 @pytest.mark.only("parquet")  # writes a partition of its own
-def test_bad_rows_can_be_set_aside(rejecting) -> None:
+def test_bad_rows_can_be_set_aside(bad_rows) -> None:
+    rejecting, _ = bad_rows
     assert rejecting.rows("select * from live") == [(1, 1, 10)]
     aside = [(11, "null_key", "b1", 1), (12, "null_key", "b1", 1)]
     assert rejecting.rows(REJECTS) == aside
@@ -80,60 +104,42 @@ def test_bad_rows_can_be_set_aside(rejecting) -> None:
     assert rejecting.rows(decided) == [("applied", 1), ("null_key", 2)]
     # what a killed run has set aside under the next number is dropped by a run that finds nothing bad
     torn = "null, 1, false, 9L, 'b9', 'null_key', 'b9'"
-    rejecting.sql(f"insert overwrite rejecting.kept__rejects partition (ledger_batch = 2) values ({torn})")
-    rejecting.sql("insert into rejecting.arrived values (2, 1, false, 20, 'b2')")
-    rejecting.run("run")
+    rejecting.sql(f"insert overwrite bad_rows.kept__rejects partition (ledger_batch = 2) values ({torn})")
+    rejecting.sql("insert into bad_rows.arrived values (2, 1, false, 20, 'b2')")
+    rejecting.run("run", "--select", "kept")
     assert rejecting.rows(REJECTS) == aside
     # and overwritten by one that does; staged again under a token of its own, a mended row is folded
-    rejecting.sql("insert into rejecting.arrived values (null, 1, false, 30, 'b3'), (3, 1, false, 11, 'b3')")
+    rejecting.sql("insert into bad_rows.arrived values (null, 1, false, 30, 'b3'), (3, 1, false, 11, 'b3')")
     events: list = []
-    assert rejecting.invoke("run", callbacks=[events.append]).success
+    assert rejecting.invoke("run", "--select", "kept", callbacks=[events.append]).success
     warned = [event.info.msg for event in events if event.info.level == "warn" and "model 'kept'" in event.info.msg]
-    assert len(warned) == 1 and "set aside in rejecting.kept__rejects, ledger_batch 3 (null_key: 1)" in warned[0], warned
+    assert len(warned) == 1 and "set aside in bad_rows.kept__rejects, ledger_batch 3 (null_key: 1)" in warned[0], warned
     assert rejecting.rows(REJECTS) == [*aside, (30, "null_key", "b3", 3)]
     assert rejecting.rows("select id, amount from live order by id") == [(1, 10), (2, 20), (3, 11)]
 
 
-def test_a_row_without_a_token_cannot_be_set_aside(rejecting) -> None:
-    rejecting.sql("insert into rejecting.arrived values (7, 1, false, 70, null), (null, 1, false, 71, 'b4')")
+def test_a_row_without_a_token_cannot_be_set_aside(bad_rows) -> None:
+    rejecting, _ = bad_rows
+    rejecting.sql("insert into bad_rows.arrived values (7, 1, false, 70, null), (null, 1, false, 71, 'b4')")
     said = rejecting.fails("run", "--select", "kept")
     assert "null_block: 1 rows" in said and "null_key" not in said
     assert rejecting.rows("select count(*) from kept__rejects where ledger_batch = 4") == [(0,)]
 
 
-def test_two_files_of_one_name_are_not_one_block(make_project, tmp_path: Path) -> None:
+def test_two_files_of_one_name_are_not_one_block(bad_rows, landing: Path) -> None:
     """A stage that reads several folders and takes the file's name for the token; a day of many files is a block, though."""
-    for folder, row in enumerate([{"id": 1}, {"id": 2}]):
-        (tmp_path / str(folder)).mkdir()
-        (tmp_path / str(folder) / "2013 01.json").write_text(json.dumps(row | {"version": 1, "is_deleted": False}))
-    row = "from_json(value, 'id int, version int, is_deleted boolean') as staged, _metadata.file_name as name"
-    staged = f"select staged.*, {{}} as block from (select {row} from text.`{tmp_path}/*`)"
-    project = make_project(
-        "twins",
-        {
-            "models/stage.sql": VIEW + staged.format("name"),
-            "models/kept.sql": model("ledger(ref('stage'))", LEDGER | {"on_bad_rows": "reject"}),
-            "models/kept.yml": "models: [{name: kept, data_tests: [{collapsing.complete: {arguments: {stage: ref('stage')}}}]}]",
-            "models/stage_of_years.sql": VIEW + staged.format("left(name, 4)"),
-            "models/years.sql": model("ledger(ref('stage_of_years'))", LEDGER),
-            "models/stage_of_pairs.sql": VIEW + "select a.* from {{ ref('stage') }} as a cross join {{ ref('stage') }} as b",
-            "models/pairs.sql": model("ledger(ref('stage_of_pairs'))", LEDGER),
-        },
-    )
-    said = project.fails("run")
-    assert "model 'kept': bad rows in its stage" in said
+    project, said = bad_rows
+    said = said.split("model 'twins': bad rows in its stage")[1].split("model '")[0]
     assert "duplicate_block: 2 rows in block 2013%2001.json of several files" in said
     assert '/0/2013%2001.json with {"id":1}; file:' in said and '/1/2013%2001.json with {"id":2}' in said
-    assert "kept" not in [row[1] for row in project.rows("show tables in twins")]
+    assert "twins" not in [row[1] for row in project.rows("show tables in bad_rows")]
     for others in ("years", "pairs"):
         assert project.rows(f"select count(distinct id), count(distinct ledger_block) from {others}") == [(2, 1)]
 
-    (tmp_path / "1" / "2013 01.json").rename(tmp_path / "1" / "2013 02.json")
-    project.run("run", "--select", "kept")
-    assert project.rows("select id, ledger_block from kept order by id") == [(1, "2013%2001.json"), (2, "2013%2002.json")]
-    project.run("test")
+    (landing / "1" / "2013 01.json").rename(landing / "1" / "2013 02.json")
+    project.run("build", "--select", "twins")
+    assert project.rows("select id, ledger_block from twins order by id") == [(1, "2013%2001.json"), (2, "2013%2002.json")]
     # the name of a folded block: not read, and said by the test
-    (tmp_path / "1" / "2013 01.json").write_text(json.dumps({"id": 3, "version": 1, "is_deleted": False}))
-    project.run("run", "--select", "kept")
-    assert project.rows("select count(*) from kept") == [(2,)]
-    assert "complete_kept" in project.fails("test")
+    (landing / "1" / "2013 01.json").write_text(json.dumps({"id": 3, "version": 1, "is_deleted": False}))
+    assert "complete_twins" in project.fails("build", "--select", "twins")
+    assert project.rows("select count(*) from twins") == [(2,)]

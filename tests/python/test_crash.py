@@ -7,25 +7,24 @@ from pathlib import Path
 import pytest
 from pyspark.errors import AnalysisException
 
-from support.failpoint import Failpoint, always, in_full
-from support.lives import LEDGERS, SUMMED, live_project, stage
+from support.failpoint import Failpoint, case
+from support.lives import LEDGERS, SUMMED, built, live_project, stage
 from support.targets import PLAIN, WITH_LOG
 
 # Where a run dies: before the statement that begins so (`{}` is the model), or before the second of them.
 LEDGER_STEPS = [
-    in_full("describe extended"),
-    in_full("select grouping("),
-    in_full("insert overwrite table crash.{}__manifest"),
-    in_full("create or replace temporary view {}__dbt_tmp"),
-    always("insert overwrite table crash.{} "),
-    always("show partitions crash.{}__history", only=PLAIN),
-    always("select min(ledger_batch), max(ledger_batch) from crash.{}__history", only=WITH_LOG),
-    in_full("insert overwrite table crash.{}__history"),
+    case("describe extended"),
+    case("select grouping("),
+    case("insert overwrite table crash.{}__manifest"),
+    case("create or replace temporary view {}__dbt_tmp"),
+    case("show partitions crash.{}__history", only=PLAIN),
+    case("select min(ledger_batch), max(ledger_batch) from crash.{}__history", only=WITH_LOG),
+    case("insert overwrite table crash.{}__history"),
 ]
 PROJECTION_STEPS = [
-    in_full("create or replace temporary view {}__dbt_tmp"),
-    always("insert overwrite table crash.{} "),
-    in_full("show tblproperties", 2),
+    case("create or replace temporary view {}__dbt_tmp"),
+    case("insert overwrite table crash.{} "),
+    case("show tblproperties", 2),
 ]
 
 
@@ -44,50 +43,60 @@ def crash(make_project):
     return project, life
 
 
-def _die_and_recover(crash, models: tuple[str, ...], begins: str, place: int) -> set[str]:
-    """Land a block, let a run die, run again and compare; gives the models that died."""
+@pytest.fixture(scope="module")
+def dying(full: bool) -> list[str]:
+    """The ledgers that die at every step: all of them in the full run."""
+    return [*LEDGERS] if full else ["versioned"]
+
+
+def _die_and_recover(crash, ledgers: list[str], dying: list[str], begins: str, place: int = 1) -> None:
+    """Land a block, let models die in a run of some ledgers and their projections, run again and compare."""
     project, life = crash
     stage(project, life.next_block())
-    failpoint = Failpoint(models, begins, place)
-    project.invoke("run", "--exclude", "finals", "sums", callbacks=[failpoint])
-    project.run("run", "--exclude", "finals", "sums")
-    life.check(project.rows)
-    return failpoint.died
+    failpoint = Failpoint(tuple(dying), begins, place)
+    project.invoke("run", "--select", *built(ledgers), callbacks=[failpoint])
+    assert failpoint.died == set(dying)
+    project.run("run", "--select", *built(ledgers))
+    life.check(project.rows, ledgers)
 
 
 @pytest.mark.parametrize(("begins", "place"), LEDGER_STEPS)
-def test_a_ledger_that_dies_before_a_statement(crash, begins: str, place: int) -> None:
-    assert _die_and_recover(crash, tuple(LEDGERS), begins, place) == set(LEDGERS)
+def test_a_ledger_that_dies_before_a_statement(crash, dying: list[str], begins: str, place: int) -> None:
+    _die_and_recover(crash, dying, dying, begins, place)
 
 
 @pytest.mark.parametrize(("begins", "place"), PROJECTION_STEPS)
-def test_a_projection_that_dies_before_a_statement(crash, begins: str, place: int) -> None:
-    names = tuple(f"sums_of_{name}" for name in SUMMED)
-    assert _die_and_recover(crash, names, begins, place) == set(names)
+def test_a_projection_that_dies_before_a_statement(crash, dying: list[str], begins: str, place: int) -> None:
+    _die_and_recover(crash, dying, [f"sums_of_{name}" for name in SUMMED if name in dying], begins, place)
 
 
-def test_two_runs_that_die_one_after_the_other(crash) -> None:
+def test_each_engine_dies_before_its_rows_are_written(crash) -> None:
+    _die_and_recover(crash, [*LEDGERS], [*LEDGERS], "insert overwrite table crash.{} ")
+
+
+def test_two_runs_that_die_one_after_the_other(crash, dying: list[str]) -> None:
     project, life = crash
     for begins in ("insert overwrite table crash.{} ", "create or replace temporary view {}__dbt_tmp"):
         stage(project, life.next_block())
-        project.invoke("run", "--exclude", "finals", "sums", callbacks=[Failpoint(tuple(LEDGERS), begins, 1)])
-    project.run("run", "--exclude", "finals", "sums")
-    life.check(project.rows)
+        project.invoke("run", "--select", *dying, callbacks=[Failpoint(tuple(dying), begins, 1)])
+    project.run("run", "--select", *built(dying))
+    life.check(project.rows, dying)
 
 
-def test_a_full_refresh_that_dies_is_finished_by_the_next_run(crash, spark, target: str) -> None:
+def test_a_full_refresh_that_dies_is_finished_by_the_next_run(crash, dying: list[str], spark, target: str) -> None:
     project, life = crash
-    names = (*LEDGERS, *(f"sums_of_{name}" for name in SUMMED))
-    failpoint = Failpoint(names, CREATES.get(target, "create table crash.{} "), 1)
-    project.invoke("run", "--full-refresh", "--exclude", "finals", "sums", callbacks=[failpoint])
-    assert failpoint.died == set(LEDGERS)
-    project.invoke("run", "--full-refresh", "--select", *names[len(LEDGERS) :], callbacks=[failpoint])
+    names = built(dying)
+    failpoint = Failpoint(tuple(names), CREATES.get(target, "create table crash.{} "), 1)
+    project.invoke("run", "--full-refresh", "--select", *dying, callbacks=[failpoint])
+    assert failpoint.died == set(dying)
+    project.invoke("run", "--full-refresh", "--select", *names[len(dying) :], callbacks=[failpoint])
+    assert failpoint.died == set(names)
     for name in names if target in ON_DISK else ():
         task = _folder(spark, name) / "_temporary" / "0" / "task"
         task.mkdir(parents=True)
         (task / "part-0.parquet").write_text("half of it")
-    project.run("run", "--exclude", "finals", "sums")
-    life.check(project.rows)
+    project.run("run", "--select", *names)
+    life.check(project.rows, dying)
     assert not [row for row in project.rows("show tables in crash") if row[1].endswith("__unfinished")]
 
 
@@ -95,7 +104,7 @@ def test_a_full_refresh_that_dies_is_finished_by_the_next_run(crash, spark, targ
 def test_a_full_refresh_that_dies_before_spark_has_registered_its_partition(crash, spark) -> None:
     """`create table ... as` writes the rows, creates the table, then registers: here the last of it is left out."""
     project, life = crash
-    for name in ("collapsed", "sums_of_signed"):
+    for name in built(["versioned"]):
         project.sql(f"create table crash.written using parquet as select * from crash.{name}")
         failpoint = Failpoint((name,), "create table crash.{} ", 1)
         project.invoke("run", "--full-refresh", "--select", name, callbacks=[failpoint])
@@ -106,23 +115,23 @@ def test_a_full_refresh_that_dies_before_spark_has_registered_its_partition(cras
         with pytest.raises(AnalysisException, match="not stored in the Hive metastore"):
             project.sql(f"show partitions crash.{name}")
         project.sql("drop table crash.written")
-    project.run("run", "--exclude", "finals", "sums")
-    life.check(project.rows)
+    project.run("run", "--select", *built(["versioned"]))
+    life.check(project.rows, ["versioned"])
     assert not [row for row in project.rows("show tables in crash") if row[1].endswith("__unfinished")]
 
 
-def test_a_first_run_that_dies_is_finished_by_the_next_run(crash, spark, target: str) -> None:
+def test_a_first_run_that_dies_is_finished_by_the_next_run(crash, dying: list[str], spark, target: str) -> None:
     project, life = crash
-    for name in LEDGERS:
+    for name in dying:
         project.sql(f"drop table crash.{name}")
     fills = "insert overwrite table crash.{} " if target in PLAIN else CREATES.get(target, "create table crash.{} ")
-    failpoint = Failpoint(tuple(LEDGERS), fills, 1)
-    project.invoke("run", "--exclude", "finals", "sums", callbacks=[failpoint])
-    assert failpoint.died == set(LEDGERS)
-    for name in LEDGERS if target in ON_DISK else ():
+    failpoint = Failpoint(tuple(dying), fills, 1)
+    project.invoke("run", "--select", *dying, callbacks=[failpoint])
+    assert failpoint.died == set(dying)
+    for name in dying if target in ON_DISK else ():
         (_folder(spark, name) / "_temporary" / "0" / "task").mkdir(parents=True)
-    project.run("run", "--exclude", "finals", "sums")
-    life.check(project.rows)
+    project.run("run", "--select", *built(dying))
+    life.check(project.rows, dying)
 
 
 @pytest.mark.only(*ON_DISK)
@@ -135,8 +144,8 @@ def test_a_folder_that_is_not_ours_is_named_and_left_alone(crash, spark) -> None
     assert "LOCATION_ALREADY_EXISTS" in said and str(stranger.parent) in said
     assert stranger.is_dir()
     stranger.rmdir()
-    project.run("run", "--exclude", "finals", "sums")
-    life.check(project.rows)
+    project.run("run", "--select", "first")
+    life.check(project.rows, ["first"])
 
 
 def _folder(spark, name: str) -> Path:

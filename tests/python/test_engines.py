@@ -19,14 +19,14 @@ KEYS = [
     ("'k'", "date'2013-11-03'", "timestamp'2013-11-03 01:30:00'", "1BD", "X'0000'"),
 ]
 KEY = ["text", "day", "moment", "price", "raw"]
-EVENTS = {"is_deleted": "is_deleted", "order_by": "position"}
-SIGNED = {"input": "signed", "sign": "sign", "order_by": "position"}
+EVENTS = {"is_deleted": "is_deleted", "order_by": "position", "count_decisions": False}
+SIGNED = {"input": "signed", "sign": "sign", "order_by": "position", "count_decisions": False}
 ENGINES = {
     "versioned": EVENTS | {"version": "version"},
     "collapsed": EVENTS | {"engine": "collapsing"},
     "replaced": EVENTS | {"engine": "replacing", "version": "version"},
     "replaced_by_last": EVENTS | {"engine": "replacing"},
-    "first": {"engine": "deduplicating", "order_by": "position"},
+    "first": {"engine": "deduplicating", "order_by": "position", "count_decisions": False},
     "signed": SIGNED | {"engine": "collapsing"},
     "versioned_signed": SIGNED | {"version": "version"},
     "combined_versioned": EVENTS | {"version": "version", "combine": {"payload": "concat(old.payload, new.payload)"}},
@@ -54,9 +54,59 @@ LIVE = {
 }
 
 
+IMAGE = "struct<id: bigint, name: string, amount: int, changed_at: int>"
+CHANGES = f"lsn bigint, op string, before {IMAGE}, after {IMAGE}, block string"
+FEED_SETTINGS = {"input": "signed", "key": "id", "sign": "sign", "order_by": "lsn", "block": "block"}
+FEED = {
+    "models/changes.sql": VIEW + "select * from engines.arrived",
+    "models/feed_stage.sql": VIEW + "select * from {{ collapsing.change_feed(ref('changes'), keep=['lsn', 'block']) }}",
+    "models/accounts.sql": model("ledger(ref('feed_stage'))", FEED_SETTINGS | {"engine": "collapsing"}),
+    "models/versions.sql": model("ledger(ref('feed_stage'))", FEED_SETTINGS | {"version": "changed_at"}),
+    "models/feed.yml": "models: [{name: accounts, data_tests: [collapsing.collapsed]}, "
+    "{name: versions, data_tests: [collapsing.collapsed]}]",
+}
+for ledger in ("accounts", "versions"):
+    FEED[f"models/{ledger}_final.sql"] = VIEW + f"select * from {{{{ collapsing.final(ref('{ledger}')) }}}}"
+    FEED[f"models/{ledger}_by_name.sql"] = model(
+        f"projection(ref('{ledger}'))", {"group_by": ["name"], "measures": {"n": "count(*)", "amount": "sum(amount)"}}
+    )
+    FEED[f"models/{ledger}_names.sql"] = VIEW + f"select * from {{{{ collapsing.final(ref('{ledger}_by_name')) }}}}"
+
+# Ledgers that hold what they should not: signed rows inserted twice, and rows that no run has made.
+TWICE = "(1, 1, 1, 'b1', 1), (1, 1, -1, 'b1', 2), (1, 2, 1, 'b1', 3), (2, 1, 1, 'b1', 1), (2, 1, 1, 'b2', 1), (3, 1, -1, 'b2', 1)"
+BROKEN_SIGNED = {"input": "signed", "key": "id", "sign": "sign", "order_by": "position", "block": "block"}
+BROKEN_EVENTS = {"key": "id", "version": "version", "block": "block"}
+BROKEN_LEDGERS = {
+    "twice": BROKEN_SIGNED | {"engine": "collapsing"},
+    "twice_versioned": BROKEN_SIGNED | {"version": "version"},
+    "orders": BROKEN_EVENTS,
+    "winners": BROKEN_EVENTS | {"engine": "replacing"},
+}
+CHECKED = [*BROKEN_LEDGERS, "by_id"]
+BROKEN = {f"models/{name}.sql": model("ledger(ref('stage'))", settings) for name, settings in BROKEN_LEDGERS.items()} | {
+    "models/stage.sql": f"{VIEW}select * from values {TWICE} as t (id, version, sign, block, position)",
+    "models/by_id.sql": model("projection(ref('orders'))", {"group_by": ["id"], "measures": {"n": "count(*)"}}),
+    "models/broken.yml": "models: ["
+    + ", ".join(f"{{name: {name}, data_tests: [collapsing.collapsed]}}" for name in CHECKED)
+    + "]",
+}
+
+
+# Ledgers that are also folded from a stage without tokens, and those that also have keys of every type: one of each kind that
+# looks up old rows by the key in its own way, or looks up none.
+WHOLE = ("collapsed", "replaced", "signed")
+KEYED = ("versioned", "collapsed", "signed")
+
+
 @pytest.fixture(scope="module")
-def engines(make_project):
-    """Fold ARRIVALS block by block through every engine, with and without a block token; the project with what they hold."""
+def variants(full: bool) -> tuple[list[str], list[str]]:
+    """The ledgers that are folded without a token too, and those with keys of every type; in the full run all that can be."""
+    able = [name for name, settings in ENGINES.items() if "combine" not in settings]
+    return (able, able) if full else ([*WHOLE], [*KEYED])
+
+
+def _files(whole: list[str], keyed: list[str]) -> dict[str, str]:
+    """Give the models of every engine over ARRIVALS, up to the block of the variable `upto`."""
     arrived = values((position, block, *row) for block, rows in ARRIVALS.items() for position, row in enumerate(rows))
     staged = f"select * from values {arrived} as t (position, block, id, version, is_deleted, payload, sign)"
     until = "where block <= '{{ var('upto') }}'"
@@ -72,96 +122,102 @@ def engines(make_project):
         "models/keys_signed.sql": f"{VIEW}select *, 'b1' as block from ({once})",
         "models/keys_events.sql": f"{VIEW}select * from ({once}) lateral view explode(array('b1', 'b2')) as block {until}",
     }
-    finals, keyed = [], []
+    finals = []
     for name, settings in ENGINES.items():
-        stage = "stage_signed" if "input" in settings else "stage_events"
-        body = f"ledger(ref('{stage}'))"
+        stage = "signed" if "input" in settings else "events"
+        body = f"ledger(ref('stage_{stage}'))"
         files[f"models/{name}.sql"] = model(body, settings | {"key": "id", "block": "block"})
-        ledgers = [name]
-        if "combine" not in settings:
+        if name in whole:
             # nothing but order_by says here which block came first
             files[f"models/{name}_whole.sql"] = model(body, settings | {"key": "id", "order_by": ["block", "position"]})
-            body = f"ledger(ref('keys_{'signed' if 'input' in settings else 'events'}'))"
-            files[f"models/{name}_keys.sql"] = model(body, settings | {"key": KEY, "block": "block"})
-            ledgers.append(f"{name}_whole")
-            keyed.append(f"select '{name}' as ledger, {', '.join(KEY)} from {{{{ collapsing.final(ref('{name}_keys')) }}}}")
+        if name in keyed:
+            files[f"models/{name}_keys.sql"] = model(f"ledger(ref('keys_{stage}'))", settings | {"key": KEY, "block": "block"})
         finals += [
-            f"select '{ledger}' as ledger, id, payload from {{{{ collapsing.final(ref('{ledger}')) }}}}" for ledger in ledgers
+            f"select '{ledger}' as ledger, id, payload from {{{{ collapsing.final(ref('{ledger}')) }}}}"
+            for ledger in [name, *([f"{name}_whole"] if name in whole else [])]
         ]
     files["models/finals.sql"] = VIEW + "\nunion all\n".join(finals)
-    files["models/keyed.sql"] = VIEW + "\nunion all\n".join(keyed)
-    project = make_project("engines", files)
-    for block in ("b1", "b2", "b2"):
-        project.run("run", variables={"upto": block})
+    files["models/keyed.sql"] = VIEW + "\nunion all\n".join(
+        f"select '{name}' as ledger, {', '.join(KEY)} from {{{{ collapsing.final(ref('{name}_keys')) }}}}" for name in keyed
+    )
+    return files
+
+
+@pytest.fixture(scope="module")
+def project(make_project, variants):
+    """One project of all that this file folds; nothing of it is there yet."""
+    project = make_project("engines", _files(*variants) | FEED | BROKEN)
+    project.sql("create schema if not exists engines")
+    project.sql(f"create table engines.arrived ({CHANGES}) using parquet")
+    return project
+
+
+@pytest.fixture(scope="module")
+def engines(project, variants):
+    """Fold ARRIVALS block by block through every engine, with and without a block token; the project with what they hold."""
+    whole, keyed = variants
+    ledgers = [*ENGINES, *(f"{name}_whole" for name in whole), *(f"{name}_keys" for name in keyed)]
+    stages = ["stage_signed", "stage_events", "keys_signed", "keys_events"]
+    project.run("run", "--select", *stages, *ledgers, "finals", "keyed", variables={"upto": "b1"})
+    project.run("run", "--select", *stages, *ledgers, variables={"upto": "b2"})
     return project
 
 
 @pytest.mark.parametrize("name", ENGINES)
-def test_final_after_two_blocks_and_a_run_without_news(engines, name: str) -> None:
+def test_final_after_two_blocks(engines, name: str) -> None:
     rows = engines.rows(f"select id, payload from finals where ledger = '{name}'")
     assert sorted(rows) == sorted(LIVE[name].items())
-    assert engines.rows(f"select max(ledger_batch) from {name}") == [(2,)]
 
 
-@pytest.mark.parametrize("name", [name for name, settings in ENGINES.items() if "combine" not in settings])
-def test_a_stage_without_tokens_is_read_whole_and_ends_in_the_same_rows(engines, name: str) -> None:
-    rows = engines.rows(f"select id, payload from finals where ledger = '{name}_whole'")
-    assert sorted(rows) == sorted(LIVE[name].items())
-    counts = engines.rows(f"select count(*) from {name}_whole")
-    engines.run("run", "--select", f"{name}_whole", variables={"upto": "b2"})
-    assert engines.rows(f"select count(*) from {name}_whole") == counts
+def test_a_run_without_news_appends_no_batch(engines, full: bool) -> None:
+    names = [*ENGINES] if full else ["collapsed", "replaced", "signed"]
+    engines.run("run", "--select", *names, variables={"upto": "b2"})
+    assert {name: engines.batches(name)[-1] for name in names} == dict.fromkeys(names, 2)
 
 
-@pytest.mark.parametrize("name", [name for name, settings in ENGINES.items() if "combine" not in settings])
-def test_keys_of_every_type_that_look_alike_are_different_keys(engines, name: str) -> None:
-    rows = engines.rows(f"select text, day, moment, price, raw from keyed where ledger = '{name}'")
-    assert len(rows) == len(set(map(repr, rows))) == len(TEXTS) + len(KEYS)
-    assert {row[0] for row in rows} == {*TEXTS, "k", "K"}
+def test_a_stage_without_tokens_is_read_whole_and_ends_in_the_same_rows(engines, variants) -> None:
+    whole, _ = variants
+    ledgers = [f"{name}_whole" for name in whole]
+    counts = {ledger: engines.rows(f"select count(*) from {ledger}") for ledger in ledgers}
+    engines.run("run", "--select", *ledgers, variables={"upto": "b2"})
+    for name, ledger in zip(whole, ledgers, strict=True):
+        rows = engines.rows(f"select id, payload from finals where ledger = '{ledger}'")
+        assert sorted(rows) == sorted(LIVE[name].items()), ledger
+        assert engines.rows(f"select count(*) from {ledger}") == counts[ledger], ledger
 
 
-IMAGE = "struct<id: bigint, name: string, amount: int, changed_at: int>"
-CHANGES = f"lsn bigint, op string, before {IMAGE}, after {IMAGE}, block string"
+def test_keys_of_every_type_that_look_alike_are_different_keys(engines, variants) -> None:
+    _, keyed = variants
+    for name in keyed:
+        rows = engines.rows(f"select text, day, moment, price, raw from keyed where ledger = '{name}'")
+        assert len(rows) == len(set(map(repr, rows))) == len(TEXTS) + len(KEYS), name
+        assert {row[0] for row in rows} == {*TEXTS, "k", "K"}, name
+
+
+FEED_LEDGERS = ["accounts", "versions", "accounts_by_name", "versions_by_name"]
 
 
 @pytest.fixture(scope="module")
-def feed(make_project):
+def feed(project):
     """A change feed in two blocks, signed rows of it in ledgers of both engines, and a projection on each."""
-    settings = {"input": "signed", "key": "id", "sign": "sign", "order_by": "lsn", "block": "block"}
-    files = {
-        "models/changes.sql": VIEW + "select * from feed.arrived",
-        "models/stage.sql": VIEW + "select * from {{ collapsing.change_feed(ref('changes'), keep=['lsn', 'block']) }}",
-        "models/accounts.sql": model("ledger(ref('stage'))", settings | {"engine": "collapsing"}),
-        "models/versions.sql": model("ledger(ref('stage'))", settings | {"version": "changed_at"}),
-        "models/tests.yml": "models: [{name: accounts, data_tests: [collapsing.collapsed]}, "
-        "{name: versions, data_tests: [collapsing.collapsed]}]",
-    }
-    for ledger in ("accounts", "versions"):
-        files[f"models/{ledger}_final.sql"] = VIEW + f"select * from {{{{ collapsing.final(ref('{ledger}')) }}}}"
-        files[f"models/{ledger}_by_name.sql"] = model(
-            f"projection(ref('{ledger}'))", {"group_by": ["name"], "measures": {"n": "count(*)", "amount": "sum(amount)"}}
-        )
-        files[f"models/{ledger}_names.sql"] = VIEW + f"select * from {{{{ collapsing.final(ref('{ledger}_by_name')) }}}}"
-    project = make_project("feed", files)
-    project.sql("create schema if not exists feed")
-    project.sql(f"create table feed.arrived ({CHANGES}) using parquet")
     _change(
         project, "b1", "(1, 'c', null, (1, 'ann', 10, 1)), (2, 'r', null, (2, 'bob', 20, 1)), (3, 'c', null, (3, 'cid', 1, 1))"
     )
-    project.run("run")
+    project.run("run", "--select", "changes+", variables={"upto": "b2"})
     _change(
         project,
         "b2",
         "(4, 'u', (1, 'ann', 10, 1), (1, 'bob', 11, 2)), (5, 'd', (2, 'bob', 20, 1), null), (6, null, null, null), "
         "(7, 'u', (1, 'bob', 11, 2), (1, 'bob', 12, 3))",
     )
-    project.run("run")
+    project.run("run", "--select", *FEED_LEDGERS, variables={"upto": "b2"})
     return project
 
 
 def _change(project, block: str, rows: str) -> None:
     """Append changes as one block: (lsn, op, before image, after image)."""
     images = f"cast(col3 as {IMAGE}), cast(col4 as {IMAGE})"
-    project.sql(f"insert into feed.arrived select col1, col2, {images}, '{block}' from values {rows}")
+    project.sql(f"insert into engines.arrived select col1, col2, {images}, '{block}' from values {rows}")
 
 
 @pytest.mark.parametrize("ledger", ["accounts", "versions"])
@@ -170,50 +226,23 @@ def test_a_change_feed_needs_no_lookup(feed, ledger: str) -> None:
     assert live == [(1, "bob", 12, 1), (3, "cid", 1, 1)]
     assert feed.rows(f"select * from {ledger}_names order by name") == [("bob", 1, 12), ("cid", 1, 1)]
     assert feed.rows(f"select count(*), sum(ledger_sign) from {ledger}") == [(8, 2)]
-    compiled = (feed.target / "compiled" / "feed" / "models" / f"{ledger}.sql").read_text()
-    assert f"feed.{ledger}" not in compiled
+    compiled = (feed.target / "compiled" / "engines" / "models" / f"{ledger}.sql").read_text()
+    assert f"engines.{ledger}" not in compiled
     assert feed.run("test", "--select", ledger) == {f"collapsing_collapsed_{ledger}_": "pass"}
 
 
-@pytest.mark.parametrize(
-    ("change", "reason", "key"),
-    [
-        ("(8, 'u', null, (3, 'cid', 2, 2))", "bad_sign", 3),
-        ("(8, 't', null, null)", "null_key", None),
-        ("(8, 'd', null, null)", "null_key", None),
-    ],
-)
-def test_a_change_without_its_image_stops_the_ledger(feed, change: str, reason: str, key: int | None) -> None:
-    feed.sql("create table if not exists feed.saved using parquet as select * from feed.arrived")
-    _change(feed, "b3", change)
-    said = feed.fails("run", "--select", "accounts")
-    feed.sql("insert overwrite feed.arrived select * from feed.saved")
-    assert f"{reason}: 1 rows" in said and f'{{"id":{json.dumps(key)}}} in block b3' in said
-    assert feed.rows("select max(ledger_batch) from accounts") == [(2,)]
+def test_changes_without_their_images_stop_the_ledger(feed) -> None:
+    _change(feed, "b3", "(8, 'u', null, (3, 'cid', 2, 2)), (9, 't', null, null), (10, 'd', null, null)")
+    said = feed.fails("run", "--select", "accounts", variables={"upto": "b2"})
+    assert "bad_sign: 1 rows" in said and '{"id":3} in block b3' in said
+    assert "null_key: 2 rows" in said and '{"id":null} in block b3' in said
+    assert feed.batches("accounts")[-1] == 2
 
 
 @pytest.fixture(scope="module")
-def broken(make_project):
-    """Ledgers that hold what they should not: signed rows inserted twice, and rows that no run has made."""
-    rows = (
-        "(1, 1, 1, 'b1', 1), (1, 1, -1, 'b1', 2), (1, 2, 1, 'b1', 3), (2, 1, 1, 'b1', 1), (2, 1, 1, 'b2', 1), (3, 1, -1, 'b2', 1)"
-    )
-    signed = {"input": "signed", "key": "id", "sign": "sign", "order_by": "position", "block": "block"}
-    events = {"key": "id", "version": "version", "block": "block"}
-    ledgers = {
-        "twice": signed | {"engine": "collapsing"},
-        "twice_versioned": signed | {"version": "version"},
-        "orders": events,
-        "replaced": events | {"engine": "replacing"},
-    }
-    files = {f"models/{name}.sql": model("ledger(ref('stage'))", settings) for name, settings in ledgers.items()}
-    files["models/stage.sql"] = f"{VIEW}select * from values {rows} as t (id, version, sign, block, position)"
-    files["models/by_id.sql"] = model("projection(ref('orders'))", {"group_by": ["id"], "measures": {"n": "count(*)"}})
-    files["models/tests.yml"] = (
-        "models: [" + ", ".join(f"{{name: {name}, data_tests: [collapsing.collapsed]}}" for name in [*ledgers, "by_id"]) + "]"
-    )
-    project = make_project("broken", files)
-    project.run("run")
+def broken(project):
+    """The project with the ledgers of BROKEN."""
+    project.run("run", "--select", "stage+", variables={"upto": "b2"})
     return project
 
 
@@ -235,7 +264,7 @@ def test_collapsed_finds_rows_that_no_run_has_made(broken) -> None:
     assert _findings(broken, "orders") == []
     columns = "id, version, sign, position, ledger_sign, ledger_block, ledger_batch"
     broken.sql(
-        f"insert into broken.orders ({columns}) values "
+        f"insert into engines.orders ({columns}) values "
         "(1, 2, 1, 3, 1, 'x', 9), (2, 1, 1, 1, -1, 'x', 9), (2, 1, 7, 7, -1, 'x', 9), (3, 0, -1, 1, 0, 'x', 9)"
     )
     assert _findings(broken, "orders") == [
@@ -251,7 +280,7 @@ def test_collapsed_finds_rows_that_no_run_has_made(broken) -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("replaced", "the engine replacing has no cancel rows"), ("by_id", "is for a ledger; this is a projection")],
+    [("winners", "the engine replacing has no cancel rows"), ("by_id", "is for a ledger; this is a projection")],
 )
 def test_collapsed_refuses_what_it_cannot_check(broken, name: str, said: str) -> None:
     assert said in broken.fails("test", "--select", name)

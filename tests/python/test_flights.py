@@ -18,7 +18,7 @@ FIRST_DAYS = 3
 
 @pytest.fixture(scope="module")
 def flights(repository, local: Path):
-    """This repository with the flights of the first days folded, in three batches."""
+    """This repository with the flights of the first days folded, in two batches."""
     specification = importlib.util.spec_from_file_location("events", REPOSITORY / "scripts" / "flights" / "events.py")
     events = sys.modules["events"] = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(events)
@@ -29,7 +29,7 @@ def flights(repository, local: Path):
     names = list(stream["files"])
 
     repository.run("seed", "--select", "airlines")
-    for landing in [names[:4], names[4:7], names[7:]]:
+    for landing in [names[:5], names[5:]]:
         for name in landing:
             os.link(local / "events" / "flight_events" / name, local / "landing" / "flight_events" / name)
         repository.run("run", "--select", "path:models/flights")

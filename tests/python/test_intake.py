@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from decimal import Decimal
 from pathlib import Path
 
@@ -12,10 +13,36 @@ from support.dbt_project import VIEW, DbtProject, model, statement_of
 
 pytestmark = pytest.mark.only("parquet")  # damages files, and stops at statements of parquet
 
-LEDGER = {"key": "id", "version": "version", "block": "block"}
+LEDGER = {"key": "id", "version": "version", "block": "block", "count_decisions": False}
 
 
-def test_every_type_can_be_a_key_and_any_text_a_token(make_project, spark) -> None:
+TYPES = "text string, day date, moment timestamp, price decimal(38, 18), raw binary, ratio double, flag boolean, small tinyint"
+FILES = {
+    "models/stg_typed.sql": VIEW + "select * from intake.typed",
+    "models/keyed.sql": model(
+        "ledger(ref('stg_typed'))",
+        {"key": [column.split()[0] for column in re.split(r", (?=[a-z])", TYPES)], "version": "version", "block": "token"},
+    ),
+    "models/live.sql": VIEW + "select * from {{ collapsing.final(ref('keyed')) }}",
+    "models/stg_files.sql": "select id, version, _metadata.file_name as block from intake.landed",
+    "models/of_files.sql": model("ledger(ref('stg_files'))", LEDGER),
+    "models/stg_many.sql": VIEW + "select * from intake.many",
+    "models/of_many.sql": model("ledger(ref('stg_many'))", LEDGER),
+    "models/stage.sql": VIEW + "select * from intake.arrived",
+    "models/kept.sql": model("ledger(ref('stage'))", LEDGER),
+    "models/sums.sql": model("projection(ref('kept'))", {"group_by": [], "measures": {"n": "count(*)"}}),
+}
+
+
+@pytest.fixture(scope="module")
+def intake(make_project) -> DbtProject:
+    """A project of all that this file folds; nothing has arrived."""
+    project = make_project("intake", FILES)
+    project.sql("create schema if not exists intake")
+    return project
+
+
+def test_every_type_can_be_a_key_and_any_text_a_token(intake, spark) -> None:
     """Values that could end a literal, look like another value, or sort unlike their text."""
     texts = ["", " ", "a", "A", "it's", 'say "x"', "back\\slash", "line\nbreak", "%s {{ x }}", "é", "e\u0301", "\U0001f600"]
     rows = [
@@ -31,26 +58,12 @@ def test_every_type_can_be_a_key_and_any_text_a_token(make_project, spark) -> No
         )
         for number, text in enumerate(texts)
     ]
-    key = ["text", "day", "moment", "price", "raw", "ratio", "flag", "small"]
-    schema = (
-        "text string, day date, moment timestamp, price decimal(38, 18), raw binary, ratio double, flag boolean, small tinyint"
-    )
-    project = make_project(
-        "types",
-        {
-            "models/stage.sql": VIEW + "select * from types.arrived",
-            "models/keyed.sql": model("ledger(ref('stage'))", {"key": key, "version": "version", "block": "token"}),
-            "models/live.sql": VIEW + "select * from {{ collapsing.final(ref('keyed')) }}",
-        },
-    )
-    project.sql("create schema if not exists types")
+    project = intake
     for version in (1, 2):
-        frame = spark.createDataFrame(rows, schema).selectExpr(
-            "*", f"{version} as version", f"concat(text, '{version}') as token"
-        )
-        frame.write.mode("append").saveAsTable("types.arrived")
-        project.run("run")
-    project.run("run")
+        frame = spark.createDataFrame(rows, TYPES).selectExpr("*", f"{version} as version", f"concat(text, '{version}') as token")
+        frame.write.mode("append").saveAsTable("intake.typed")
+        project.run("run", "--select", "stg_typed+")
+    project.run("run", "--select", "keyed")
     assert project.rows("select version, count(*) from live group by version") == [(2, len(rows))]
     assert project.rows("select ledger_batch, ledger_sign, count(*) from keyed group by 1, 2 order by 1, 2") == [
         (1, 1, len(rows)),
@@ -59,71 +72,51 @@ def test_every_type_can_be_a_key_and_any_text_a_token(make_project, spark) -> No
     ]
 
 
-def test_only_unread_files_are_read(make_project, spark, tmp_path: Path) -> None:
+def test_only_unread_files_are_read(intake, spark, tmp_path: Path) -> None:
     """Files that have been folded are damaged: opening one of them would fail."""
     folder = tmp_path / "landing"
-    project = make_project(
-        "files",
-        {
-            "models/stage.sql": "select id, version, _metadata.file_name as block from files.landed",
-            "models/kept.sql": model("ledger(ref('stage'))", {"key": "id", "version": "version", "block": "block"}),
-        },
-    )
-    project.sql("create schema if not exists files")
-    project.sql(f"create table files.landed (id bigint, version int) using parquet location '{folder}'")
+    project = intake
+    project.sql(f"create table intake.landed (id bigint, version int) using parquet location '{folder}'")
     for number in (1, 2):
         landed = set(folder.glob("*.parquet"))
         spark.sql(f"select {number}L as id, 1 as version").coalesce(1).write.mode("append").parquet(str(folder))
-        spark.sql("refresh table files.landed")
-        project.run("run")
+        spark.sql("refresh table intake.landed")
+        project.run("run", "--select", "stg_files+")
         for file in landed:
             assert file.read_bytes() == b"damaged"
         for file in folder.glob("*.parquet"):
             file.write_bytes(b"damaged")
-    assert project.rows("select id, ledger_batch from kept order by id") == [(1, 1), (2, 2)]
+    assert project.rows("select id, ledger_batch from of_files order by id") == [(1, 1), (2, 2)]
 
 
-def test_of_many_folded_blocks_each_is_known(make_project) -> None:
+def test_of_many_folded_blocks_each_is_known(intake) -> None:
     """More tokens than are written one by one, which hold what their list is written with; some count as unread again."""
-    project = make_project(
-        "many",
-        {
-            "models/stage.sql": VIEW + "select * from many.arrived",
-            "models/kept.sql": model("ledger(ref('stage'))", LEDGER),
-        },
-    )
-    project.sql("create schema if not exists many")
-    project.sql("create table many.arrived (id bigint, version int, block string) using parquet")
+    project = intake
+    project.sql("create table intake.many (id bigint, version int, block string) using parquet")
     marks = r"""array(',', ';', '\'', '\\', '%', ' ', '+', '"', '\n', 'é', '')"""
     block = f"concat('b', id, element_at({marks}, 1 + cast(id % 11 as int)), id)"
-    project.sql(f"insert into many.arrived select id, 1, {block} from range(3000)")
-    project.run("run")
-    project.sql(f"insert into many.arrived select id, 2, concat({block}, ',') from range(20)")
-    project.run("run")
-    project.run("run")
-    held = "select ledger_batch, count(distinct ledger_block), count(*) from kept group by 1 order by 1"
+    project.sql(f"insert into intake.many select id, 1, {block} from range(3000)")
+    project.run("run", "--select", "stg_many+")
+    project.sql(f"insert into intake.many select id, 2, concat({block}, ',') from range(20)")
+    project.run("run", "--select", "of_many")
+    project.run("run", "--select", "of_many")
+    held = "select ledger_batch, count(distinct ledger_block), count(*) from of_many group by 1 order by 1"
     assert project.rows(held) == [(1, 3000, 3000), (2, 20, 40)]
-    project.run("run-operation", "collapsing.undo", "--args", "{model: kept, unread: true}")
-    project.run("run")
+    project.run("run-operation", "collapsing.undo", "--args", "{model: of_many, unread: true}")
+    project.run("run", "--select", "of_many")
     assert project.rows(f"{held} desc limit 1") == [(4, 20, 40)]
 
 
 @pytest.fixture(scope="module")
-def arriving(make_project) -> DbtProject:
-    """A ledger with a projection over a table of blocks; one block is folded."""
-    project = make_project(
-        "arriving",
-        {
-            "models/stage.sql": VIEW + "select * from arriving.arrived",
-            "models/kept.sql": model("ledger(ref('stage'))", LEDGER),
-            "models/sums.sql": model("projection(ref('kept'))", {"group_by": [], "measures": {"n": "count(*)"}}),
-        },
-    )
-    project.sql("create schema if not exists arriving")
-    project.sql("create table arriving.arrived (id bigint, version int, block string) using parquet")
-    project.sql("insert into arriving.arrived values (1, 1, 'a'), (2, 1, 'a')")
-    project.run("run")
-    return project
+def arriving(intake) -> DbtProject:
+    """The project with a ledger and a projection over a table of blocks, of which one is folded."""
+    intake.sql("create table intake.arrived (id bigint, version int, block string) using parquet")
+    intake.sql("insert into intake.arrived values (1, 1, 'a'), (2, 1, 'a')")
+    intake.run("run", "--select", "stage+")
+    return intake
+
+
+ARRIVED = ("--select", "kept", "sums")
 
 
 class Arrival:
@@ -136,56 +129,56 @@ class Arrival:
     def __call__(self, event) -> None:
         if not self.has_come and (statement_of(event) or "").startswith(self._begins):
             self.has_come = True
-            self._project.sql(f"insert into arriving.arrived values {self._rows}")
+            self._project.sql(f"insert into intake.arrived values {self._rows}")
 
 
 @pytest.mark.parametrize(
     ("block", "begins"),
     [
-        ("b", "insert overwrite table arriving.kept__manifest"),
+        ("b", "insert overwrite table intake.kept__manifest"),
         ("d", "create or replace temporary view kept__dbt_tmp"),
-        ("f", "insert overwrite table arriving.kept partition"),
+        ("f", "insert overwrite table intake.kept partition"),
     ],
 )
 def test_a_block_that_lands_in_the_middle_of_a_run_is_left_whole_for_the_next_one(arriving, block: str, begins: str) -> None:
     during = chr(ord(block) + 1)
-    arriving.sql(f"insert into arriving.arrived values (3, ascii('{block}'), '{block}')")
+    arriving.sql(f"insert into intake.arrived values (3, ascii('{block}'), '{block}')")
     arrival = Arrival(arriving, begins, f"(3, ascii('{during}'), '{during}'), (4, ascii('{during}'), '{during}')")
-    assert arriving.invoke("run", callbacks=[arrival]).success and arrival.has_come
+    assert arriving.invoke("run", *ARRIVED, callbacks=[arrival]).success and arrival.has_come
     last = "select ledger_block, count_if(ledger_sign = 1) from kept where ledger_batch = (select max(ledger_batch) from kept)"
     assert arriving.rows(f"{last} group by 1") == [(block, 1)]
-    arriving.run("run")
+    arriving.run("run", *ARRIVED)
     assert arriving.rows(f"{last} group by 1") == [(during, 2)]
 
 
 def test_a_ledger_whose_notes_are_gone_is_not_folded_upon(arriving) -> None:
     before = arriving.rows("select * from kept order by all")
-    arriving.sql("alter table arriving.kept__manifest rename to arriving.put_away")
+    arriving.sql("alter table intake.kept__manifest rename to intake.put_away")
     said = " ".join(arriving.fails("run", "--select", "kept").split())
     assert "kept__manifest, which tells the blocks that were folded, is not there: each would be folded again" in said
     assert arriving.rows("select * from kept order by all") == before
-    arriving.sql("alter table arriving.put_away rename to arriving.kept__manifest")
-    arriving.run("run")
+    arriving.sql("alter table intake.put_away rename to intake.kept__manifest")
+    arriving.run("run", *ARRIVED)
     assert arriving.rows("select * from kept order by all") == before
 
 
 def test_a_full_refresh_that_would_lose_blocks_is_refused(arriving) -> None:
     before = arriving.rows("select * from kept order by all")
-    arriving.sql("create table arriving.all_of_it as select * from arriving.arrived")
-    arriving.sql("insert overwrite arriving.arrived select * from arriving.all_of_it where block <> 'a'")
+    arriving.sql("create table intake.all_of_it as select * from intake.arrived")
+    arriving.sql("insert overwrite intake.arrived select * from intake.all_of_it where block <> 'a'")
     said = " ".join(arriving.fails("run", "--full-refresh", "--select", "kept").split())
     assert "model 'kept': --full-refresh would lose 1 blocks that were folded and that the stage" in said
     assert "for example: a. Keep the ledger by the config full_refresh: false" in said
     assert arriving.rows("select * from kept order by all") == before
 
     arriving.write("models/kept.sql", "{{ config(full_refresh=false) }}\n" + model("ledger(ref('stage'))", LEDGER))
-    arriving.sql("insert into arriving.arrived values (9, 1, 'x')")
-    arriving.run("run", "--full-refresh")
+    arriving.sql("insert into intake.arrived values (9, 1, 'x')")
+    arriving.run("run", "--full-refresh", *ARRIVED)
     assert arriving.rows("select id from kept where ledger_block = 'x'") == [(9,)]
     assert arriving.rows("select count(*) from kept") == [(len(before) + 1,)]
     arriving.write("models/kept.sql", model("ledger(ref('stage'))", LEDGER))
 
-    arriving.sql("insert into arriving.arrived select * from arriving.all_of_it where block = 'a'")
-    arriving.run("run", "--full-refresh")
+    arriving.sql("insert into intake.arrived select * from intake.all_of_it where block = 'a'")
+    arriving.run("run", "--full-refresh", *ARRIVED)
     assert arriving.rows("select count(distinct ledger_batch) from kept") == [(1,)]
     assert arriving.rows("select sum(ledger_sign) from sums") == [(5,)]

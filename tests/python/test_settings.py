@@ -1,4 +1,4 @@
-"""Wrong settings: each is an error that names the model, the setting, what is allowed and what was given."""
+"""Wrong settings and measures: each is an error that names the model, the setting, what is allowed and what was given."""
 
 from __future__ import annotations
 
@@ -101,10 +101,50 @@ WRONG_SETTINGS = {
 }
 
 
+# measure: what the error says of it
+OVER_LEDGER = {
+    "min(map('a', id))": "min(map('a', id)) compares values of type map<string,int>; allowed: types that compare and order",
+    "max(struct(id, map(id, id)))": "compares values of type struct<id:int,col2:map<int,int>>",
+    "count(distinct map(id, id))": "compares values of type map<int,int>",
+    "count(distinct label, map(id, id))": "compares values of type struct<value_1:string,value_2:map<int,int>>",
+    "min(parse_json(label))": "compares values of type variant",
+    "max(make_interval(id))": "compares values of type interval",
+    "min(null)": "compares values of type void",
+    "sum(label)": "sum(label) adds values of type string; allowed: numbers",
+    "avg(current_date())": "adds values of type date",
+    "sum(make_interval(id))": "adds values of type interval",
+    "min(id, version)": "must be count(*), count(x), sum(x), avg(x), min(x), max(x), count(distinct x) or ",
+    "min(*)": "given: min(*)",
+    "count(distinct *)": "given: count(distinct *)",
+    "count(distinct id,)": "given: count(distinct id,)",
+    "count(distinct)": "given: count(distinct)",
+    "sum(distinct id)": "given: sum(distinct id)",
+    "min(id) + max(id)": "given: min(id) + max(id)",
+}
+OVER_PROJECTION = {
+    "count(*)": "count(*) cannot be had from what 'fine' keeps. 'fine' is a projection: of its measures (n: count(*); ",
+    "avg(mean)": "allowed are sum(m) of a count or a sum, min(m) of a min and max(m) of a max",
+    "sum(mean)": "Means and distinct counts of groups do not add up",
+    "sum(labels)": "sum(labels) cannot be had",
+    "count(distinct labels)": "count(distinct labels) cannot be had",
+    "sum(least)": "sum(least) cannot be had",
+    "max(least)": "max(least) cannot be had",
+    "min(n)": "min(n) cannot be had",
+    "count(n)": "count(n) cannot be had",
+    "sum(id)": "sum(id) cannot be had",
+    "sum(n * 2)": "sum(n * 2) cannot be had",
+}
+WRONG_MEASURES = {("good", measure): says for measure, says in OVER_LEDGER.items()} | {
+    ("fine", measure): says for measure, says in OVER_PROJECTION.items()
+}
+FINE = {"n": "count(*)", "mean": "avg(id)", "least": "min(id)", "greatest": "max(id)", "labels": "count(distinct label)"}
+
+
 @pytest.fixture(scope="module")
 def wrong_settings(make_project):
-    """A project with one wrong model each; gives {model: what dbt said}."""
-    stage = "1 as id, 1 as version, false as is_deleted, 1 as sign, date'2013-01-01' as day, 'b' as block, 'x' as decision"
+    """A project with a model for each thing that is wrong, in one run; gives {model: what dbt said}."""
+    stage = "1 as id, 1 as version, false as is_deleted, 1 as sign, 'a' as label, date'2013-01-01' as day, 'b' as block"
+    stage += ", 'x' as decision"
     files = {
         "models/stage.sql": f"{{{{ config(materialized='view') }}}}\nselect {stage}",
         "models/winners.sql": model("ledger(ref('stage'))", {"key": "id", "engine": "replacing", "version": "version"}),
@@ -119,6 +159,11 @@ def wrong_settings(make_project):
         "models/wrong_after.sql": "select * from {{ collapsing.changes(ref('good'), after='monday') }}",
     }
     files |= {f"models/{name}.sql": model(body, settings) for name, (body, settings, _) in WRONG_SETTINGS.items()}
+    files["models/fine.sql"] = model("projection(ref('good'))", {"group_by": ["label"], "measures": FINE})
+    for number, (source, measure) in enumerate(WRONG_MEASURES):
+        files[f"models/wrong_{number}.sql"] = model(
+            f"projection(ref('{source}'))", {"group_by": [], "measures": {"wrong": measure}}
+        )
     project = make_project("wrong_settings", files)
     result = project.invoke("run")
     return {node.node.name: str(node.message) for node in nodes_of(result) if str(node.status) == "error"}
@@ -131,7 +176,7 @@ def test_a_wrong_setting_is_an_error_that_names_model_and_setting(wrong_settings
 
 
 def test_models_beside_wrong_ones_are_built(wrong_settings) -> None:
-    assert not {"stage", "winners", "good", "sums"} & set(wrong_settings)
+    assert not {"stage", "winners", "good", "sums", "fine"} & set(wrong_settings)
 
 
 def test_final_and_changes_refuse_what_they_cannot_read(wrong_settings) -> None:
@@ -140,3 +185,10 @@ def test_final_and_changes_refuse_what_they_cannot_read(wrong_settings) -> None:
     assert "changes needs 'after'" in wrong_settings["wrong_after"]
     assert "this is a ledger without the setting 'partition_by'" in wrong_settings["no_partitions"]
     assert "decisions needs a ledger and its stage; this is a projection" in wrong_settings["decided_sums"]
+
+
+@pytest.mark.parametrize("number", range(len(WRONG_MEASURES)), ids=[" of ".join(reversed(wrong)) for wrong in WRONG_MEASURES])
+def test_a_measure_that_cannot_be_kept_is_refused(wrong_settings, number: int) -> None:
+    said = " ".join(wrong_settings[f"wrong_{number}"].split())
+    assert "collapsing: model 'wrong_" in said and "wrong'" in said.split(":", 2)[2]
+    assert [*WRONG_MEASURES.values()][number] in said

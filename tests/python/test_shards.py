@@ -19,7 +19,7 @@ from support.targets import SERVERS
 
 SHARDS, STREAMS, BLOCKS = 2, 40, 2
 EVENTS = "id int, version int, is_deleted boolean, place string, amount int, price decimal(38, 18)"
-LEDGER = {"key": ["stream", "id"], "version": "version", "is_deleted": "is_deleted", "block": "block"}
+LEDGER = {"key": ["stream", "id"], "version": "version", "is_deleted": "is_deleted", "block": "block", "count_decisions": False}
 BY_PLACE = {
     "group_by": ["place"],
     "measures": {

@@ -162,7 +162,7 @@ class Differential:
             ledgers = kinds + [f"{kind}_at_once" for kind in ended]
             views = [f"{kind}_at_once_final" for kind in ended]
             if number == 0:
-                self.project.run("run", "--select", *[f"stage_{kind}" for kind in kinds])
+                views += [f"stage_{kind}" for kind in kinds]
                 views += [f"{kind}_{form}" for kind in kinds for form in KINDS[kind].forms]
             self.project.run("run", "--select", *ledgers, *views, *(["--full-refresh"] if number == 0 else []))
             self._read(theirs, ours, kinds, number, ended)

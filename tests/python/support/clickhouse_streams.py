@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 
-BLOCKS = 4
-
 
 @dataclass(frozen=True)
 class Row:
@@ -24,22 +22,22 @@ class Row:
 Stream = tuple[tuple[Row, ...], ...]  # blocks in the order they arrive, rows in their order inside the INSERT
 
 
-def in_blocks(draw: st.DrawFn, rows: Sequence[Row]) -> Stream:
+def in_blocks(draw: st.DrawFn, rows: Sequence[Row], blocks: int) -> Stream:
     """Cut rows into blocks; gives every row a payload that tells it from the others, some of them NULL."""
     rows = [replace(row, payload=None if number % 7 == 5 else number) for number, row in enumerate(rows)]
-    cuts = sorted(draw(st.lists(st.integers(0, len(rows)), min_size=BLOCKS - 1, max_size=BLOCKS - 1)))
+    cuts = sorted(draw(st.lists(st.integers(0, len(rows)), min_size=blocks - 1, max_size=blocks - 1)))
     return tuple(tuple(rows[start:end]) for start, end in zip([0, *cuts], [*cuts, len(rows)], strict=True))
 
 
 @st.composite
-def signed(draw: st.DrawFn) -> Stream:
+def signed(draw: st.DrawFn, blocks: int) -> Stream:
     """Draw signed rows of up to 2 keys and 2 versions with no regard to each other: most histories are inconsistent."""
     row = st.builds(Row, id=st.integers(0, 1), version=st.integers(1, 2), sign=st.sampled_from([1, -1]))
-    return in_blocks(draw, draw(st.lists(row, min_size=1, max_size=14)))
+    return in_blocks(draw, draw(st.lists(row, min_size=1, max_size=14)), blocks)
 
 
 @st.composite
-def consistent(draw: st.DrawFn, in_order: bool) -> Stream:
+def consistent(draw: st.DrawFn, blocks: int, in_order: bool) -> Stream:
     """Draw histories in which every state is cancelled once before the next one; in order, or shuffled."""
     histories = []
     for id_ in range(draw(st.integers(1, 2))):
@@ -51,38 +49,40 @@ def consistent(draw: st.DrawFn, in_order: bool) -> Stream:
     while any(histories):
         history = draw(st.sampled_from([history for history in histories if history]))
         rows.append(history.pop(0))
-    return in_blocks(draw, rows if in_order else draw(st.permutations(rows)))
+    return in_blocks(draw, rows if in_order else draw(st.permutations(rows)), blocks)
 
 
 @st.composite
-def replacing(draw: st.DrawFn) -> Stream:
+def replacing(draw: st.DrawFn, blocks: int) -> Stream:
     """Draw rows with versions below and above 0, many ties, and deletes."""
     row = st.builds(Row, id=st.integers(0, 1), version=st.integers(-2, 2), is_deleted=st.sampled_from([0, 0, 1]))
-    return in_blocks(draw, draw(st.lists(row, min_size=1, max_size=12)))
+    return in_blocks(draw, draw(st.lists(row, min_size=1, max_size=12)), blocks)
 
 
 @st.composite
-def events(draw: st.DrawFn, deletes: bool) -> Stream:
+def events(draw: st.DrawFn, blocks: int, deletes: bool) -> Stream:
     """Draw events, replayed and in any order.
 
     Equal (key, version) in one block means an equal row: which of two different ones LIMIT 1 BY takes is not defined.
     """
     row = st.builds(Row, id=st.integers(0, 2), version=st.integers(1, 6), is_deleted=st.sampled_from([0, 0, int(deletes)]))
-    stream = in_blocks(draw, draw(st.lists(row, min_size=1, max_size=12)))
+    stream = in_blocks(draw, draw(st.lists(row, min_size=1, max_size=12)), blocks)
     return tuple(
         tuple(replace(row, payload=100 * number + 10 * row.id + row.version) for row in block)
         for number, block in enumerate(stream)
     )
 
 
-STRATEGIES: dict[str, st.SearchStrategy[Stream]] = {
-    "collapsing": signed() | consistent(in_order=True),
-    "versioned_collapsing": signed() | consistent(in_order=False),
-    "replacing": replacing(),
-    "replacing_last": replacing(),
-    "events": events(deletes=False),
-    "unversioned_deletes": events(deletes=True),
-}
+def strategies(blocks: int) -> dict[str, st.SearchStrategy[Stream]]:
+    """Give how the streams of each kind are drawn, cut into some blocks."""
+    return {
+        "collapsing": signed(blocks) | consistent(blocks, in_order=True),
+        "versioned_collapsing": signed(blocks) | consistent(blocks, in_order=False),
+        "replacing": replacing(blocks),
+        "replacing_last": replacing(blocks),
+        "events": events(blocks, deletes=False),
+        "unversioned_deletes": events(blocks, deletes=True),
+    }
 
 
 def shrink(stream: Stream, fails: Callable[[list[Stream]], list[bool]]) -> Stream:

@@ -15,8 +15,10 @@ from pyspark.sql import SparkSession
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 VIEW = "{{ config(materialized='view') }}\n"
-# Settings of a ledger of versioned events with deletes.
-LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
+# Variables on which the names of tables depend: dbt asks for them when it parses. Others are looked up when a model runs.
+NAMING = ("collapsing_shard", "suffix")
+# Settings of a ledger of versioned events with deletes, which does without what it does not show here.
+LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block", "count_decisions": False}
 
 
 def model(body: str, settings: dict) -> str:
@@ -83,14 +85,15 @@ class DbtProject:
     ) -> dbtRunnerResult:
         """Run a dbt command and give dbt's result, failed or not; `callbacks` hear dbt's events."""
         given = [*command, *self._directories]
-        if command[0] not in ("deps", "clean"):
+        if command[0] not in ("deps", "clean", "debug"):
             given += ["--target-path", str(self.target)]
         if variables:
             given += ["--vars", json.dumps(variables)]
         manifest = None
         # dbt adds an inline query to the project that it has parsed, and finds it there the next time
-        if command[0] not in ("deps", "clean", "parse") and "--inline" not in command:
-            files, named = self._files(), json.dumps(variables)
+        if command[0] not in ("deps", "clean", "parse", "debug") and "--inline" not in command:
+            naming = {name: value for name, value in (variables or {}).items() if name in NAMING}
+            files, named = self._files(), json.dumps(naming)
             if files != self._parsed.get(named, [None])[0]:
                 parsed = self.invoke("parse", variables=variables)
                 if not parsed.success:

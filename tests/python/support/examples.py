@@ -43,6 +43,12 @@ def expected(name: str, step: int) -> Rows:
     )
 
 
+def first_step(name: str) -> int:
+    """Give the first step of an example: some begin with what is there before the article's first step."""
+    ledger = name.split("_by_")[0]
+    return min(int(row["step"]) for row in seed(f"{ledger}_blocks"))
+
+
 def last_step(name: str) -> int:
     """Give the last step of an example: a step that leaves no row is in its blocks only."""
     ledger = name.split("_by_")[0]

@@ -10,15 +10,9 @@ import pytest
 from support.dbt_project import statement_of
 
 
-def always(begins: str, place: int = 1, only: tuple[str, ...] = ()):
-    """Give a case of every run; `only` names the targets whose runs have such a statement, if not all have."""
+def case(begins: str, place: int = 1, only: tuple[str, ...] = ()):
+    """Give a case named for how a statement begins; `only` names the targets whose runs have it, if not all have."""
     return pytest.param(begins, place, id=" ".join(begins.split()[:3]), marks=[pytest.mark.only(*only)] if only else [])
-
-
-def in_full(begins: str, place: int = 1, only: tuple[str, ...] = ()):
-    """Give a case of the full run."""
-    case = always(begins, place, only)
-    return pytest.param(*case.values, id=case.id, marks=[*case.marks, pytest.mark.full])
 
 
 class Died(Exception):

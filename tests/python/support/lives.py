@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable
 
 from support.dbt_project import VIEW, DbtProject, model, values
@@ -47,6 +48,10 @@ def queries(ledgers: Iterable[str]) -> tuple[str, str]:
     """Give the SQL by which the finals of ledgers, and their projections, are read."""
     names = ", ".join(f"'{name}'" for name in ledgers)
     return f"select * from finals where ledger in ({names})", f"select * from sums where ledger in ({names})"
+
+
+# What a run of every ledger is asked for once the views over them are there.
+ALL = [*LEDGERS, *(f"sums_of_{name}" for name in SUMMED)]
 
 
 def built(ledgers: Iterable[str]) -> list[str]:
@@ -97,9 +102,9 @@ class Life:
         assert sorted(map(tuple, rows(of_sums))) == sorted(groups)
 
 
-def live_project(make_project: Callable, name: str) -> tuple[DbtProject, Life]:
+def live_project(make_project: Callable, name: str, files: dict[str, str] | None = None) -> tuple[DbtProject, Life]:
     """Give a project over the table `arrived` of a schema of its own name, nothing staged yet, and the life to stage there."""
-    project = make_project(name, project_files(f"select * from {name}.arrived"))
+    project = make_project(name, project_files(f"select * from {name}.arrived") | (files or {}))
     project.sql(f"create schema if not exists {name}")
     project.sql(f"create table {name}.arrived ({SCHEMA}) using parquet")
     return project, Life()
@@ -108,3 +113,14 @@ def live_project(make_project: Callable, name: str) -> tuple[DbtProject, Life]:
 def stage(project: DbtProject, rows: list[tuple]) -> None:
     """Stage rows as the next block of a project that live_project gave."""
     project.sql(f"insert into {project.schema}.arrived values {values(rows)}")
+
+
+def fold_next(project: DbtProject, life: Life, *models: str) -> None:
+    """Stage the next block, and run some models."""
+    stage(project, life.next_block())
+    project.run("run", "--select", *models)
+
+
+def operate(project: DbtProject, operation: str, callbacks=(), **arguments):
+    """Run an operation of the package; gives dbt's result."""
+    return project.invoke("run-operation", f"collapsing.{operation}", "--args", json.dumps(arguments), callbacks=callbacks)

@@ -1,0 +1,82 @@
+"""Undo: a batch is taken back by a batch, in every ledger that keeps what it took back, and projections follow."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.lives import ALL, LEDGERS, SUMMED, fold_next, live_project, operate
+
+# The engine replacing has no cancel rows, with which an old state could come back.
+UNDOABLE = [name for name in LEDGERS if name != "replaced"]
+SUMS = [f"sums_of_{name}" for name in SUMMED]
+
+
+@pytest.fixture(scope="module")
+def undone(make_project):
+    """A project with a ledger of every engine and input and projections, a block folded; gives (project, life)."""
+    project, life = live_project(make_project, "undone")
+    fold_next(project, life, "stage_events", "stage_states", "stage_signed", *ALL, "finals", "sums")
+    return project, life
+
+
+def _undo(project, *ledgers: str, **arguments) -> None:
+    for ledger in ledgers:
+        assert operate(project, "undo", model=ledger, **arguments).success, ledger
+
+
+def _states(project) -> tuple[list, list]:
+    """Give the live rows of the ledgers that can be undone, and the sums."""
+    finals = project.rows("select * from finals where ledger <> 'replaced' order by all")
+    return finals, project.rows("select * from sums order by all")
+
+
+def test_undo_gives_the_state_before_the_batch_and_undone_again_the_one_after(undone) -> None:
+    project, life = undone
+    before = _states(project)
+    fold_next(project, life, *ALL)
+    after = _states(project)
+    _undo(project, *UNDOABLE)
+    project.run("run", "--select", *SUMS)
+    assert _states(project) == before != after
+    _undo(project, *UNDOABLE)
+    project.run("run", "--select", *SUMS)
+    assert _states(project) == after
+    life.check(project.rows)
+
+
+def test_an_engine_without_cancel_rows_is_not_undone(undone) -> None:
+    assert not operate(undone[0], "undo", model="replaced").success
+
+
+def test_undone_blocks_are_read_again_when_asked(undone) -> None:
+    project, life = undone
+    _undo(project, *UNDOABLE, unread=True)
+    project.run("run", "--select", *ALL)
+    life.check(project.rows)
+
+
+def test_the_history_has_a_row_for_each_batch(undone) -> None:
+    project, _ = undone
+    rows = project.rows(
+        "select ledger_batch, blocks, rows_read, states, cancels, undoes, seconds > 0 from signed__history order by 1"
+    )
+    assert [row[0] for row in rows] == list(range(1, len(rows) + 1))
+    assert rows[0][1:] == (1, 3, 3, 0, None, True)
+    assert rows[2][1:] == (None, 0, rows[1][4], rows[1][3], 2, True)
+    counts = "select sum(rows_read), coalesce(sum(aggregate(map_values(decisions), 0L, (a, b) -> a + b)), 0) from {}__history"
+    for name, settings in LEDGERS.items():
+        [(read, decided)] = project.rows(counts.format(name))
+        assert read > 0 and decided == (read if settings["count_decisions"] else 0), name
+
+
+def test_an_undone_batch_is_not_folded_into_a_base_without_its_undo(undone) -> None:
+    project, life = undone
+    fold_next(project, life, "versioned", "sums_of_versioned")
+    _undo(project, "versioned")
+    project.run("run", "--select", "sums_of_versioned")
+    last = project.rows("select max(ledger_batch) from versioned")[0][0]
+    assert operate(project, "optimize", model="versioned", keep_batches=1).success
+    assert project.rows("select max(-ledger_batch) from versioned") == [(last - 2,)]
+    assert operate(project, "optimize", model="versioned").success
+    assert project.rows("select distinct ledger_batch from versioned") == [(-last,)]
+    assert not operate(project, "undo", model="versioned").success
