@@ -9,7 +9,7 @@
 {%- endmacro %}
 
 
-{# Returns what a command that only shows the model sees: the query of the rows that the next run would append, the whole stage taken. #}
+{# Returns what a command that only shows the model sees: the query of the rows that the next run would append. #}
 {% macro _preview_of_ledger(stage) %}
     {% set settings = collapsing._ledger_settings(model.name, model.config.meta.get('collapsing')) %}
     {% set query = 'select * from ' ~ stage %}
@@ -20,7 +20,8 @@
     {% set manifest = collapsing._manifest_of(this, batches, with_blocks=true) %}
     {% set batch = {
         'number': 1 + (batches.last if batches else 0),
-        'unread': 'not ' ~ collapsing._is_block_folded(settings, columns, manifest.folded) if manifest.folded else none,
+        'unread': 'not (' ~ collapsing._is_bad(settings) ~ ')'
+            ~ (' and not ' ~ collapsing._is_block_folded(settings, columns, manifest.folded) if manifest.folded else ''),
         'rows': 0, 'bounds': none, 'undone': manifest.undone
     } %}
     {{ return(collapsing._fold(collapsing._in_shard(stage, settings), this if batches else none, settings, columns, batch)) }}

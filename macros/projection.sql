@@ -12,13 +12,14 @@
 {# Returns what a command that only shows the model sees: the query of the partials that the next run would append. #}
 {% macro _preview_of_projection(source) %}
     {% set settings = collapsing._projection_settings(model.name, model.config.meta.get('collapsing')) %}
-    {% set rollup = collapsing._source_projection(source, settings) %}
+    {% set source_projection = collapsing._source_projection(source, settings) %}
     {% if load_relation(source) is none %}
         {{ return('-- what it reads is not there yet: what a run appends is shown once it is\nselect * from ' ~ source) }}
     {% endif %}
-    {% set types = collapsing._types_of(source) if rollup else collapsing._argument_types(source, settings) %}
+    {% set types = collapsing._types_of(source) if source_projection else collapsing._argument_types(source, settings) %}
     {% set read, of_source = collapsing._batches_of(this), collapsing._batches_of(source) %}
     {% set upto = of_source.last if of_source else 0 %}
     {% set unread = {'after': read.last if read else none, 'upto': upto, 'number': upto} %}
-    {{ return(collapsing._project(source if read else collapsing._visible_rows(source), settings, types, unread, rollup)) }}
+    {% set rows = source if read else collapsing._visible_rows(source) %}
+    {{ return(collapsing._project(rows, settings, types, unread, source_projection)) }}
 {% endmacro %}

@@ -49,11 +49,12 @@
 
 
 {#
-    Stops the run before anything is appended when unread rows are bad: names ledger, reason, count, keys and blocks. Rows that are
-    set aside do not stop it; but a row without a block token belongs to no batch, and would be set aside by each.
+    Raises an error before anything is appended when unread rows are bad: names ledger, reason, count, keys and blocks. Rows that are
+    set aside do not stop it; but a row without a block token belongs to no batch, and would be set aside by each. `duplicates` are
+    lines of _duplicate_blocks.
 #}
-{% macro _check_bad_rows(unread, ledger, settings, batch) %}
-    {% set lines = [] %}
+{% macro _check_bad_rows(unread, ledger, settings, batch, duplicates) %}
+    {% set lines = duplicates | list %}
     {% for reason, condition in collapsing._bad_row_reasons(settings).items() %}
         {% if reason in batch.bad and (settings.on_bad_rows == 'fail' or reason == 'null_block') %}
             {% set samples = collapsing._sample_keys(unread, settings, condition) %}

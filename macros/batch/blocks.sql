@@ -33,8 +33,8 @@
 
 
 {#
-    Returns SQL that is true for tokens of a list as _manifest_of returns it. Spark plans ten thousand literals for a third of a second,
-    one literal for nothing: it holds the tokens in _buckets buckets, each token in that of its hash.
+    Returns SQL that is true for tokens of a list as _manifest_of returns it. Planning 10,000 literals
+    takes 0.3 s; one long literal does not, so tokens are hashed into 1,024 buckets of one delimited string.
 #}
 {% macro _is_packed_in(block, folded) %}
     {% set by_bucket = {} %}

@@ -27,7 +27,7 @@
 
 
 {# Writes the row of a batch whose run was killed before it could, from the manifest and the rows of the batch. #}
-{% macro _repair_history(ledger, number) %}
+{% macro _repair_history(ledger, settings, number) %}
     {% set sql %}
         select
             (select count(block) from {{ collapsing._manifest_relation(ledger) }} where planned_in = {{ number }}),
@@ -42,7 +42,8 @@
                 count_if(ledger_sign = -1) as cancels,
                 count_if(ledger_sign = 0) as tombstones
             from {{ ledger }}
-            where ledger_batch in ({{ number }}, {{ -number }})
+            -- not the row of a batch that has no other, which has no key
+            where ledger_batch in ({{ number }}, {{ -number }}) and {{ adapter.quote(settings.key[0]) }} is not null
         ) as appended
     {% endset %}
     {% for row in collapsing._rows_of(sql) %}

@@ -134,14 +134,21 @@
 {% endmacro %}
 
 
+{# Drops the manifest that a killed undo has left under a number, of a ledger whose batches have none. #}
+{% macro _drop_manifest(ledger, number) %}
+    {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
+    {% do collapsing._drop_batches(manifest, [number], ledger) if manifest is not none %}
+{% endmacro %}
+
+
 {# Merges the manifests of the batches up to `upto` into one that counts once their base is committed. #}
 {% macro _merge_manifests(ledger, batches, upto) %}
     {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
     {% if manifest is not none %}
-        {% set columns = collapsing._describe(manifest).columns | map(attribute='name') | reject('equalto', 'ledger_batch') | list %}
+        {% set names = collapsing._describe(manifest).columns | map(attribute='name') | reject('equalto', 'ledger_batch') %}
         {% do collapsing._execute(collapsing._append(
             manifest,
-            'select /*+ coalesce(1) */ ' ~ collapsing._row_list(columns) ~ ', ' ~ -upto ~ ' as ledger_batch\nfrom ' ~ manifest
+            'select /*+ coalesce(1) */ ' ~ collapsing._row_list(names) ~ ', ' ~ -upto ~ ' as ledger_batch\nfrom ' ~ manifest
             ~ '\nwhere ' ~ collapsing._is_committed(batches) ~ ' and ledger_batch <= ' ~ upto,
             -upto, ledger
         )) %}

@@ -1,23 +1,24 @@
 {#
-    Caches the rows that no batch has folded yet, as they are staged, and returns the temporary view that they are read from. The
-    stage is read here and nowhere else, so that every later step sees the same rows. A row without a block token is among them: it
-    is bad, and has to be seen.
+    Caches the rows that no batch has folded yet, as they are staged; returns the temporary `view` that they are read from, and whether
+    they have the column `ledger_file`, the file of each (`has_files`). The stage is read here and nowhere else, so that every later step
+    sees the same rows. A row without a block token is among them: it is bad, and has to be seen.
 #}
 {% macro _cache_unread(query, ledger, settings, columns, folded) %}
-    {% set conditions = [] %}
+    {% set conditions, names = [], collapsing._row_list(columns | map(attribute='name')) %}
+    {% set file = ', input_file_name() as ledger_file' if collapsing._reads_named_files(query, settings) else '' %}
     {% do conditions.append(
         '(not ' ~ collapsing._is_block_folded(settings, columns, folded) ~ ' or ' ~ adapter.quote(settings.block) ~ ' is null)'
     ) if folded %}
     {% do conditions.append(collapsing._is_in_shard(settings)) if collapsing._is_in_shard(settings) %}
-    {{ return(collapsing._cache(
+    {% set view = collapsing._cache(
         ledger, 'unread',
-        'select ' ~ collapsing._row_list(columns | map(attribute='name')) ~ '\nfrom (\n' ~ query ~ '\n)'
-        ~ ('\nwhere ' ~ conditions | join(' and ') if conditions else '')
-    )) }}
+        'select ' ~ names ~ file ~ '\nfrom (\n' ~ query ~ '\n)' ~ ('\nwhere ' ~ conditions | join(' and ') if conditions else '')
+    ) %}
+    {{ return({'view': view, 'has_files': file != ''}) }}
 {% endmacro %}
 
 
-{# Caches the rows of a query, and returns the temporary view that they are read from. It is the session's: _drop_cached drops it. #}
+{# Caches the rows of a query, and returns the session's temporary view that they are read from, until _drop_cached drops it. #}
 {% macro _cache(relation, what, sql) %}
     {% set view = collapsing._cached_view(relation, what) %}
     {% do collapsing._execute('cache table ' ~ view ~ ' as\n' ~ sql) %}
@@ -53,11 +54,17 @@
         undone   batches that were taken back, and those that took them back: no lookup may see them
 #}
 {% macro _plan_batch(unread, ledger, settings, columns, last, manifest) %}
-    {% set batch = collapsing._profile_unread(unread, settings, columns) %}
-    {% do collapsing._check_bad_rows(unread, ledger, settings, batch) if batch.bad %}
+    {% set batch = collapsing._profile_unread(unread.view, settings, columns) %}
+    {% set duplicates = collapsing._duplicate_blocks(unread.view, settings) if unread.has_files and batch.rows else [] %}
+    {% do collapsing._check_bad_rows(unread.view, ledger, settings, batch, duplicates) if batch.bad or duplicates %}
+    {% set conditions = [] %}
+    {#- what a cache has lost is read again: a block that lands meanwhile is not of this batch -#}
+    {% set tokens = batch.blocks | map(attribute='token') | list %}
+    {% do conditions.append(collapsing._is_block_in(settings, columns, tokens)) if settings.block %}
+    {% do conditions.append('not (' ~ collapsing._is_bad(settings) ~ ')') if batch.bad %}
     {% do batch.update({
         'number': 1 + last,
-        'unread': 'not coalesce(' ~ collapsing._is_bad(settings) ~ ', false)' if batch.bad else none,
+        'unread': conditions | join(' and ') or none,
         'undone': manifest.undone
     }) %}
     {{ return(batch) }}

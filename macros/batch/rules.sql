@@ -1,28 +1,42 @@
 {#
-    Sees to it that a ledger's table is there and that this run may go on with it; returns {columns, wanted, created, rebuild}: the
-    names of its columns in their order and in that of the fold, and whether it was created now or is to be rebuilt. Rows that were folded by other settings, or in other columns, do not go
-    together with new ones. A full refresh of a table whose columns and settings have not changed keeps the table: what is folded
-    anew becomes its base in one commit, and readers never lose it.
+    Checks that this run may go on with a ledger's table: rows that were folded by other settings, or in other columns, do not go
+    together with new ones. Returns what _prepare_table does once the batch is planned, so that bad rows change nothing:
+        stored    names of the table's columns, in its order, after it is prepared
+        wanted    the columns of the fold, [{name, dtype}]
+        added     those that the table is to be given
+        created   whether it is to be created: none is there, or a full refresh finds one of other columns or rules
+        rebuild   whether a full refresh keeps the table: what is folded anew becomes its base in one commit, and readers never lose it
 #}
-{% macro _ready_table(ledger, settings, columns, batches) %}
-    {% set existing = load_relation(ledger) %}
-    {% set wanted = collapsing._ledger_columns(columns, settings, ledger) %}
+{% macro _check_table(ledger, settings, columns, batches) %}
+    {% set existing, wanted = load_relation(ledger), collapsing._ledger_columns(columns, settings, ledger) %}
     {% set names = wanted | map(attribute='name') | list %}
-    {% set described = collapsing._describe(ledger) if existing is not none and not existing.is_view else none %}
-    {% set changed_rules = collapsing._changed_rules(described, settings) if described else [] %}
-    {% set changes = collapsing._column_changes(described, wanted) if described else {} %}
-    {% set refresh = should_full_refresh() or existing is none or existing.is_view %}
-    {% do collapsing._check_unchanged(changed_rules, changes) if not refresh %}
-    {% if described and not (refresh and (changed_rules or changes.added or changes.other)) %}
-        {% do collapsing._add_columns(ledger, changes.added) if changes.added %}
-        {{ return({
-            'columns': (described.columns + changes.added) | map(attribute='name') | list, 'wanted': names,
-            'created': false, 'rebuild': refresh and batches is not none
-        }) }}
+    {% if existing is none or existing.is_view %}
+        {{ return({'stored': names, 'wanted': wanted, 'added': [], 'created': true, 'rebuild': false}) }}
     {% endif %}
-    {% do collapsing._recreate(ledger, wanted, {'collapsing.rules': tojson(collapsing._rules_of(settings))}) %}
-    {% do persist_constraints(ledger, model) %}
-    {{ return({'columns': names, 'wanted': names, 'created': true, 'rebuild': false}) }}
+    {% set described = collapsing._describe(ledger) %}
+    {% set changed_rules = collapsing._changed_rules(described, settings) %}
+    {% do changed_rules.append('the table is not one that this package has created, in the format of the model')
+        if not collapsing._is_appendable(ledger, described) %}
+    {% set changes = collapsing._column_changes(described, wanted) %}
+    {% do collapsing._check_unchanged(changed_rules, changes) if not should_full_refresh() %}
+    {% if changed_rules or (should_full_refresh() and (changes.added or changes.other)) %}
+        {{ return({'stored': names, 'wanted': wanted, 'added': [], 'created': true, 'rebuild': false}) }}
+    {% endif %}
+    {% set stored = (described.columns + changes.added) | map(attribute='name') | list %}
+    {{ return({
+        'stored': stored, 'wanted': wanted, 'added': changes.added, 'created': false,
+        'rebuild': should_full_refresh() and batches is not none
+    }) }}
+{% endmacro %}
+
+
+{# Creates a ledger's table, or gives it new columns, as _check_table has found. #}
+{% macro _prepare_table(ledger, settings, table) %}
+    {% do collapsing._add_columns(ledger, table.added) if table.added %}
+    {% if table.created %}
+        {% do collapsing._recreate(ledger, table.wanted, {'collapsing.rules': collapsing._as_property(collapsing._rules_of(settings))}) %}
+        {% do persist_constraints(ledger, model) %}
+    {% endif %}
 {% endmacro %}
 
 
@@ -44,7 +58,7 @@
 
 {# Returns, in words, the rules of a table that are not those of the settings. #}
 {% macro _changed_rules(described, settings) %}
-    {% set stored, changes = collapsing._json_property(described, 'collapsing.rules') or {}, [] %}
+    {% set stored, changes = collapsing._property_in(described, 'collapsing.rules') or {}, [] %}
     {% for setting, value in collapsing._rules_of(settings).items() if setting in stored and stored[setting] != value %}
         {% do changes.append("'" ~ setting ~ "' was " ~ tojson(stored[setting]) ~ ' and is ' ~ tojson(value)) %}
     {% endfor %}
@@ -95,14 +109,14 @@
 
 
 {#
-    Stops a full refresh that would lose rows: the ledger has folded blocks that its stage does not have any more. Says so too
+    Raises an error in a full refresh that would lose rows: the ledger has folded blocks that its stage does not have any more. It says so
     where the model's own `full_refresh: false` keeps the ledger as it is.
 #}
 {% macro _check_full_refresh(query, ledger, settings, batches) %}
     {% if not flags.FULL_REFRESH or not batches %}
         {{ return(none) }}
     {% elif not should_full_refresh() %}
-        {% do collapsing._say(model.name, 'full_refresh: false keeps the ledger: --full-refresh adds what is new, as any run does') %}
+        {% do collapsing._say(model.name, 'full_refresh: false keeps the ledger: this run adds what is new, as any run does') %}
         {{ return(none) }}
     {% endif %}
     {% set manifest, condition = load_relation(collapsing._manifest_relation(ledger)), collapsing._is_in_shard(settings) %}

@@ -187,13 +187,13 @@ tally as (
 
 
 {#
-    Returns the CTEs `noted` (blocks that batches of the ledger have folded), `arrived` (blocks that are staged) and `compared`: the
+    Returns the CTEs `planned` (blocks that batches of the ledger have folded), `staged_blocks` (blocks that are staged) and `compared`: the
     batches of which every block is staged with as many rows as were folded, for of others a stage cannot tell what was decided.
     A base no longer has the rows that took each other back, and is not compared; nor is a batch that was taken back.
 #}
 {% macro _compared_batches(ledger, stage, settings, batches, manifest) -%}
 {%- set block = 'cast(' ~ adapter.quote(settings.block) ~ ' as string)' -%}
-noted as (
+planned as (
     select
         block as ledger_block,
         staged,
@@ -203,7 +203,7 @@ noted as (
         {{ collapsing._is_folded(batches, manifest) }}
 ),
 
-arrived as (
+staged_blocks as (
     select
         {{ block }} as ledger_block,
         count(*) as staged
@@ -212,16 +212,16 @@ arrived as (
 ),
 
 compared as (
-    select noted.ledger_batch
-    from noted
-    left join arrived on noted.ledger_block = arrived.ledger_block
+    select planned.ledger_batch
+    from planned
+    left join staged_blocks on planned.ledger_block = staged_blocks.ledger_block
     where
-        noted.ledger_batch > 0
+        planned.ledger_batch > 0
         {%- if manifest.undone %}
-        and noted.ledger_batch not in ({{ manifest.undone | sum(start=[]) | join(', ') }})
+        and planned.ledger_batch not in ({{ manifest.undone | sum(start=[]) | join(', ') }})
         {%- endif %}
-    group by noted.ledger_batch
-    having bool_and(noted.staged <=> arrived.staged)
+    group by planned.ledger_batch
+    having bool_and(planned.staged <=> staged_blocks.staged)
 )
 {%- endmacro %}
 
@@ -231,12 +231,12 @@ compared as (
 select
         'block_changed' as finding,
         null as ledger_key,
-        noted.ledger_block,
-        noted.staged as expected,
-        arrived.staged as actual
-    from noted
-    inner join arrived on noted.ledger_block = arrived.ledger_block
-    where noted.staged <> arrived.staged
+        planned.ledger_block,
+        planned.staged as expected,
+        staged_blocks.staged as actual
+    from planned
+    inner join staged_blocks on planned.ledger_block = staged_blocks.ledger_block
+    where planned.staged <> staged_blocks.staged
     union all
     select
         'block_folded_twice' as finding,
@@ -244,7 +244,7 @@ select
         ledger_block,
         1 as expected,
         count(*) as actual
-    from noted
+    from planned
     group by ledger_block
     having count(*) > 1
     union all
@@ -255,10 +255,10 @@ select
         0 as expected,
         count(*) as actual
     from {{ rows }} as stored
-    left anti join noted
+    left anti join planned
         on
-            stored.ledger_block = noted.ledger_block
-            and (stored.ledger_batch = noted.ledger_batch or stored.ledger_batch < 0)
+            stored.ledger_block = planned.ledger_block
+            and (stored.ledger_batch = planned.ledger_batch or stored.ledger_batch < 0)
     where
         stored.ledger_block is not null
         {%- if manifest.undone %}

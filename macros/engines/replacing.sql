@@ -4,12 +4,15 @@
 #}
 {% macro _engine_replacing(settings) %}
     {% set version = collapsing._row_list(settings.version, suffix=' desc') %}
-    {% set not_older = 'coalesce(' ~ collapsing._compares(settings, 'incoming', '>=', 'last_state') ~ ', true)' if version else 'true' %}
+    {% set not_older = 'true' %}
+    {% if version %}
+        {% set not_older = 'coalesce(' ~ collapsing._compares(settings, 'incoming', '>=', 'last_state') ~ ', true)' %}
+    {% endif %}
     {{ return({
         'needs': [] if settings.version else ['order_by'],
         'ignores': ['deletes'],
         'because': 'without a version the last row to arrive wins, and a delete is ordered like any other row',
-        'looks_up': settings.combine or settings.count_decisions,
+        'looks_up': settings.combine or (settings.count_decisions and settings.block),
         'keeps_every_row': true,
         'order': version,
         'last_arrival': true,

@@ -55,7 +55,8 @@
     {% set engine, has_deletes = collapsing._engine(settings), settings.sign or settings.is_deleted %}
     {% set live = 'coalesce(last_state.ledger_sign = 1, false)' if looked_up else 'false' %}
     {% set can_apply, cases = 'incoming.ledger_rank = 1' ~ (' and ledger_applies' if looked_up else ''), [] %}
-    {% do cases.append(can_apply ~ ' and ledger_delete and not ledger_has_upserts and not ' ~ live ~ " then 'orphan_delete'") if has_deletes %}
+    {% do cases.append(can_apply ~ ' and ledger_delete and not ledger_has_upserts and not ' ~ live ~ " then 'orphan_delete'")
+        if has_deletes %}
     {% do cases.append(can_apply ~ " then 'applied'") %}
     {% do cases.append("ledger_copy > 1 then 'duplicate'") %}
     {% do cases.append(collapsing._equals_last_state(collapsing._content_columns(settings, columns)) ~ " then 'duplicate'")
@@ -70,7 +71,9 @@
     {% do cases.append(
         'struct(' ~ collapsing._row_list(settings.version, 'incoming') ~ ", ledger_delete) = ledger_winner then 'tie'"
     ) if settings.version %}
-    {{ return('case\n            when ' ~ cases | join('\n            when ') ~ "\n            else '" ~ engine.otherwise ~ "'\n        end") }}
+    {{ return(
+        'case\n            when ' ~ cases | join('\n            when ') ~ "\n            else '" ~ engine.otherwise ~ "'\n        end"
+    ) }}
 {% endmacro %}
 
 
@@ -122,7 +125,7 @@
 with
 
 {{ collapsing._staged_rows(stage, ledger, settings, columns, batches, manifest) }},
-{% if engine.looks_up %}
+{% if 'order' in engine %}
 {%- set touched = collapsing._touched_before(ledger, settings, manifest) if settings.block and batches else none %}
 {{ collapsing._classified('select * from staged where ledger_reason is null', touched, settings, columns, by_batch=true) }}
 {%- else %}
@@ -151,7 +154,7 @@ where ledger_reason is not null
 {%- endmacro %}
 
 
-{# Returns the CTE `staged`: every staged row with the batch that took it, and with a reason where no engine has decided about it. #}
+{# Returns the CTE `staged`: every staged row with the batch that took it, and with a reason where no engine decides about it. #}
 {% macro _staged_rows(stage, ledger, settings, columns, batches, manifest) -%}
 {%- set block = adapter.quote(settings.block) if settings.block -%}
 {%- set is_planned = settings.block and batches -%}

@@ -23,7 +23,9 @@ with
         {% set touched = collapsing._touched_rows(ledger, settings, batch) if ledger else none %}
         {{ return(collapsing._classified(unread, touched, settings, columns)) }}
     {% endif %}
-    {{ return("classified as (\n    select\n        *,\n        'applied' as decision\n    from (\n    " ~ unread ~ '\n    )\n)') }}
+    {{ return(
+        "classified as (\n    select\n        *,\n        'applied' as decision\n    from (\n    " ~ unread ~ '\n    )\n)'
+    ) }}
 {% endmacro %}
 
 
@@ -152,7 +154,7 @@ where {{ 'ledger_applied' if settings.combine else "decision in ('applied', 'orp
 {%- endmacro %}
 
 
-{# Returns the rows that a batch takes, with the package's words for what they are. `where` is SQL over the stage, or none for all. #}
+{# Returns the rows that a batch takes, with the package's words for what they are. `where` is SQL over the stage, or none. #}
 {% macro _unread_rows(source, settings, columns, where=none) -%}
 {%- set block = adapter.quote(settings.block) if settings.block else 'cast(null as string)' -%}
 select

@@ -15,30 +15,33 @@
     {%- set batches = collapsing._batches_of(ledger) -%}
     {%- do collapsing._drop_covered(ledger, batches) -%}
 
-    {#- the stage has the columns that the settings name, and the table is there, with these columns and rules -#}
+    {#- the stage has the columns that the settings name, and so has the table, if it is there -#}
     {%- set columns = collapsing._stage_columns(sql, settings) -%}
     {%- do collapsing._check_full_refresh(sql, ledger, settings, batches) -%}
     {%- set last = batches.last if batches else collapsing._last_of_earlier_lives(ledger) -%}
-    {%- set table = collapsing._ready_table(ledger, settings, columns, batches) -%}
+    {%- set table = collapsing._check_table(ledger, settings, columns, batches) -%}
     {%- set batches = none if table.rebuild or table.created else batches -%}
 
     {#- plan: which rows are unread, which blocks they make up, whether any is bad -#}
     {%- do collapsing._check_manifest(ledger, settings, batches) -%}
     {%- set manifest = collapsing._manifest_of(ledger, batches, with_blocks=true, with_history=true) -%}
-    {%- do collapsing._repair_history(ledger, batches.last) if manifest.lacks_history -%}
+    {%- do collapsing._repair_history(ledger, settings, batches.last) if manifest.lacks_history -%}
     {%- set unread = collapsing._cache_unread(sql, ledger, settings, columns, manifest.folded) -%}
     {%- set batch = collapsing._plan_batch(unread, ledger, settings, columns, last, manifest) -%}
+    {%- do collapsing._prepare_table(ledger, settings, table) -%}
 
     {%- if batch.rows or table.rebuild -%}
         {#- classify every unread row, with one lookup of the keys; all that is written follows from these rows -#}
         {%- set looked_up = ledger if batches else none -%}
-        {%- set classified = collapsing._cache_classified(unread, looked_up, settings, columns, batch) -%}
+        {%- set classified = collapsing._cache_classified(unread.view, looked_up, settings, columns, batch) -%}
         {%- set rows = collapsing._appended_by(classified, looked_up, settings, columns, batch.number) -%}
 
         {#- the manifest says what the batch takes: it counts once the batch is committed -#}
         {%- if settings.block -%}
             {%- do collapsing._write_manifest(ledger, batch, stored_as=-batch.number if table.rebuild else batch.number) -%}
-            {%- do collapsing._write_rejects(unread, ledger, settings, columns, batch) -%}
+            {%- do collapsing._write_rejects(unread.view, ledger, settings, columns, batch) -%}
+        {%- else -%}
+            {%- do collapsing._drop_manifest(ledger, batch.number) -%}
         {%- endif -%}
         {%- do collapsing._commit(ledger, settings, table, batch, rows) -%}
         {%- do collapsing._write_history(ledger, settings, batch, begun_at) if batch.committed -%}
@@ -65,9 +68,11 @@
         {{ return(none) }}
     {% endif %}
     {% if table.rebuild %}
-        {% set base = collapsing._base_rows('(' ~ rows ~ ')', settings, table.columns, batch.number, ledger) %}
+        {% set base = collapsing._base_rows('(' ~ rows ~ ')', settings, table.stored, batch.number, '(' ~ rows ~ ')') %}
         {% do collapsing._write_base(ledger, collapsing._batches_of(ledger), batch.number, base) %}
         {% do collapsing._drop_merged_manifests(ledger, batch.number) %}
+        {% set rejects = load_relation(collapsing._rejects_relation(ledger)) %}
+        {% do collapsing._drop_range(rejects, 1, batch.number - 1, ledger) if rejects is not none %}
     {% elif is_empty %}
         {% do collapsing._register_if_empty(ledger, batch.number) %}
     {% else %}
@@ -82,8 +87,8 @@
 {# Returns a query with its columns in the order in which the table has them: new columns of a stage come after the system columns. #}
 {% macro _in_table_order(rows, table) %}
     {{ return(
-        rows if table.columns == table.wanted
-        else 'select ' ~ collapsing._row_list(table.columns) ~ '\nfrom (\n' ~ rows ~ '\n)'
+        rows if table.stored == table.wanted | map(attribute='name') | list
+        else 'select ' ~ collapsing._row_list(table.stored) ~ '\nfrom (\n' ~ rows ~ '\n)'
     ) }}
 {% endmacro %}
 

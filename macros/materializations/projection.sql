@@ -13,13 +13,13 @@
 
     {#- which batches are unread; whether what is there still fits the source and the settings -#}
     {%- set source = collapsing._source_of(model) -%}
-    {%- set rollup = collapsing._source_projection(source, settings) -%}
-    {%- set table = collapsing._ready_partials(projection, existing, source, settings, rollup) -%}
+    {%- set source_projection = collapsing._source_projection(source, settings) -%}
+    {%- set table = collapsing._ready_partials(projection, existing, source, settings, source_projection) -%}
 
     {#- the commit: partials and watermark are one batch -#}
     {%- if table.upto and table.after != table.upto -%}
         {%- set rows = source if table.after is not none else collapsing._visible_rows(source) -%}
-        {%- set partials = collapsing._project(rows, settings, table.types, table, rollup) -%}
+        {%- set partials = collapsing._project(rows, settings, table.types, table, source_projection) -%}
         {%- if table.rebuild -%}
             {%- do collapsing._write_base(projection, table.batches, table.upto, partials, has_readers=false) -%}
             {%- do collapsing._set_properties(projection, table.properties) -%}

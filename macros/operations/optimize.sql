@@ -30,12 +30,14 @@
     {% set manifest = collapsing._manifest_of(ledger, batches) %}
     {% set upto = collapsing._foldable_batches(node, ledger, batches, manifest, keep_batches) if batches else 0 %}
     {% if not batches or upto <= batches.base %}
-        {% do collapsing._say(node.name, 'there is no batch to fold' ~ (': the base stands for those up to ' ~ batches.base if batches else '')) %}
+        {% set base = ': the base stands for those up to ' ~ batches.base if batches else '' %}
+        {% do collapsing._say(node.name, 'there is no batch to fold' ~ base) %}
     {% else %}
         {% do collapsing._merge_manifests(ledger, batches, upto) %}
         {% set names = collapsing._describe(ledger).columns | map(attribute='name') | list %}
         {% set rows = collapsing._rows_to_fold(ledger, settings, batches, upto, manifest.undone) %}
-        {% do collapsing._fold_into_base(node, ledger, batches, upto, collapsing._base_rows(rows, settings, names, upto, ledger)) %}
+        {% set base = collapsing._base_rows(rows, settings, names, upto, ledger) %}
+        {% do collapsing._fold_into_base(node, ledger, batches, upto, base) %}
         {% do collapsing._drop_merged_manifests(ledger, upto) %}
     {% endif %}
 {% endmacro %}
@@ -95,7 +97,7 @@
 {% endmacro %}
 
 
-{# Returns a subquery of the rows of the batches up to `upto`, without those that were taken back; `undone` as _manifest_of returns it. #}
+{# Returns a subquery of the rows of the batches up to `upto`, without those that were taken back. #}
 {% macro _rows_to_fold(ledger, settings, batches, upto, undone) -%}
 {%- set skipped = undone | selectattr(0, 'le', upto) | sum(start=[]) -%}
 (
@@ -117,8 +119,9 @@
     rows     subquery of the rows that it stands for
     columns  names of the table's columns, in their order
     upto     the last batch that it stands for
+    versions_of  what can stand behind `from` for the rows whose greatest version a tombstone's is compared with
 #}
-{% macro _base_rows(rows, settings, columns, upto, ledger) %}
+{% macro _base_rows(rows, settings, columns, upto, versions_of) %}
 {%- set key, engine = collapsing._row_list(settings.key), collapsing._engine(settings) -%}
 select /*+ repartition_by_range({{ key }}) */
     {%- for column in columns %}
@@ -145,7 +148,7 @@ from (
 )
 {%- if settings.tombstone_retention %}
 {%- set version = adapter.quote(settings.version[0]) %}
-where ledger_sign <> 0 or {{ version }} >= (select max({{ version }}) from {{ ledger }}) - {{ settings.tombstone_retention }}
+where ledger_sign <> 0 or {{ version }} >= (select max({{ version }}) from {{ versions_of }}) - {{ settings.tombstone_retention }}
 {%- endif %}
 sort by {{ key }}
 {% endmacro %}

@@ -17,7 +17,8 @@
         {% do collapsing._acquire_lock(node.name, ledger) %}
         {% do collapsing._drop_covered(ledger, batches) %}
         {% set number, begun_at = batches.last + 1, modules.datetime.datetime.utcnow() %}
-        {% do collapsing._write_manifest_rows(ledger, number, number, ['(null, 0L, null, ' ~ batches.last ~ ', ' ~ unread ~ ')']) %}
+        {% set row = '(null, 0L, null, ' ~ batches.last ~ ', ' ~ unread ~ ')' %}
+        {% do collapsing._write_manifest_rows(ledger, number, number, [row]) %}
         {% set batch = dict(collapsing._append_negation(ledger, settings, batches.last), number=number) %}
         {% do collapsing._write_history(ledger, settings, batch, begun_at, undoes=batches.last) %}
         {% do collapsing._say(
@@ -29,7 +30,7 @@
 {% endmacro %}
 
 
-{# Stops where a batch cannot be taken back. #}
+{# Raises an error where a batch cannot be taken back. #}
 {% macro _check_undo(node, settings, unread) %}
     {% if unread is not boolean %}
         {{ collapsing._raise(node.name, "undo's unread must be true or false; given: " ~ unread) }}
@@ -50,7 +51,8 @@
 
 
 {#
-    Appends the negation of a batch as the next one and returns how many {states, cancels, tombstones} it has: what it cancelled is live again, what it made live is cancelled. Tombstones
+    Appends the negation of a batch as the next one and returns how many {states, cancels, tombstones} it has: what it
+    cancelled is live again, what it made live is cancelled. Tombstones
     have no negation; lookups pass over both batches, so that what the key was before counts. Rows that carry their own
     sign follow each other in the opposite order, so that pairs meet like brackets.
 #}
@@ -69,7 +71,8 @@
             {% do selected.append(adapter.quote(name)) %}
         {% endif %}
     {% endfor %}
-    {% set rows = 'from ' ~ ledger ~ ' where ledger_batch = ' ~ number ~ (' and ledger_sign <> 0' if not engine.keeps_every_row) %}
+    {% set no_tombstones = ' and ledger_sign <> 0' if not engine.keeps_every_row else '' %}
+    {% set rows = 'from ' ~ ledger ~ ' where ledger_batch = ' ~ number ~ no_tombstones %}
     {% set counts = collapsing._rows_of('select count_if(ledger_sign = -1), count_if(ledger_sign = 1) ' ~ rows)[0] %}
     {#- a batch without rows has a negation without rows -#}
     {% if counts | sum %}

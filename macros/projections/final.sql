@@ -2,7 +2,7 @@
     Returns a subquery of the merged groups: those that still have a live row. `types` as _types_of returns them, `rows` as
     _visible_rows gives them; without it all rows of the projection.
 
-    Where measures keep values, the parts are added up by group and value first: what is left of a value tells whether it is there.
+    Where measures keep values, the partials are added up by group and value first: what is left of a value tells whether it is there.
 #}
 {% macro _final_of_projection(projection, settings, types, rows=none) %}
 {%- set groups = settings.group_by.keys() | list -%}
@@ -65,7 +65,7 @@
 
 
 {#
-    Returns SQL for a measure from its parts, over rows grouped as the projection is; `types` as _types_of returns them, `values`
+    Returns SQL for a measure from its partials, over rows grouped as the projection is; `types` as _types_of returns them, `values`
     as _value_measures.
 #}
 {% macro _merged_measure(projection, measure, types, values) %}
@@ -102,7 +102,7 @@
 {% endmacro %}
 
 
-{# Returns SQL for the sum of floats: of the finite ones, then NaN and infinities as often as they are there, as addition has it. #}
+{# Returns SQL for the sum of floats: of the finite ones, then NaN and infinities as often as they are there. #}
 {% macro _total_of_floats(projection, measure, part) %}
     {% set terms = [collapsing._or_error(
         collapsing._sum_that_fits('coalesce(' ~ part ~ ', 0)', 'double'), projection, measure.name

@@ -30,7 +30,7 @@
 
 
 {#
-    Returns what a row of a ledger adds to the parts of a measure, as a list of {name, added: SQL over the row of the CTE
+    Returns what a row of a ledger adds to the partials of a measure, as a list of {name, added: SQL over the row of the CTE
     `changes`}, with `dtype` for a sum: the type that it is kept in. `type` is the Spark type of the measure's argument.
 #}
 {% macro _added_by_row(measure, type) %}
@@ -139,7 +139,7 @@
 {% endmacro %}
 
 
-{# Returns the columns' types of a relation, {column name: type}; none while it does not exist (dbt compile on an empty schema). #}
+{# Returns the columns' types of a relation, {column name: type}; none while it does not exist. #}
 {% macro _types_of(relation) %}
     {% set types = {} %}
     {% for column in (collapsing._describe(collapsing._named(relation)).columns if load_relation(relation) is not none else []) %}
@@ -168,7 +168,7 @@
 {% endmacro %}
 
 
-{# Stops when a measure is asked of values that do not add up or do not compare. #}
+{# Raises an error when a measure is asked of values that do not add up or do not compare. #}
 {% macro _check_type(measure, type) %}
     {% set says = "measure '" ~ measure.name ~ "': " ~ measure.aggregate %}
     {% if measure.function in ['sum', 'avg']

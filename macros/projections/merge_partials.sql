@@ -46,7 +46,7 @@ having
 
 
 {#
-    Runs after a projection's insert: merges its parts when there are more than 16, all but the newest 8, so that reading it
+    Runs after a projection's insert: merges its partials when there are more than 16, all but the newest 8, so that reading it
     does not grow with its age and the newest states can still be asked for.
 #}
 {% macro _merge_many_partials(projection) %}

@@ -1,17 +1,17 @@
 {#
     Returns the rows that a projection appends for the batches (after, upto] of what it reads: per group the net number of rows
-    and the parts of each measure, in which a cancel row counts against the state row that it takes back; and, for the measures
+    and the partials of each measure, in which a cancel row counts against the state row that it takes back; and, for the measures
     that keep values, per group and value how many more or fewer of it there are. `ledger_part` is 0 in a row of a group, and
     in a row of a value the place of its column among the columns of values.
 
-    source    relation of the ledger or the rollup projection, or a subquery of its rows
+    source    relation of the ledger or the source projection, or a subquery of its rows
     settings  as _projection_settings returns them
     types     over a ledger the Spark type of each measure's argument by measure name, as _argument_types returns them; over a
               projection the type of each of its columns, as _types_of returns them
-    unread  {after, upto}: batch numbers; with `after` none all is read
-    rollup     settings of the projection that is read; none over a ledger
+    unread            {after, upto, number}: batch numbers, number that of the rows that are appended; with `after` none all is read
+    source_projection     settings of the projection that is read; none over a ledger
 #}
-{% macro _project(source, settings, types, unread, rollup=none) %}
+{% macro _project(source, settings, types, unread, source_projection=none) %}
 {%- set read = (
     'ledger_batch > ' ~ unread.after ~ ' and ' if unread.after is not none else ''
 ) ~ 'ledger_batch <= ' ~ unread.upto -%}
@@ -20,12 +20,12 @@
 {%- for measure in collapsing._measures_with_partials(settings.measures) -%}
     {%- do measures.append({
         'name': measure.name,
-        'parts': collapsing._added_by_partial(measure, rollup, types) if rollup else collapsing._added_by_row(measure, types[measure.name])
+        'parts': collapsing._added_by_partial(measure, source_projection, types) if source_projection else collapsing._added_by_row(measure, types[measure.name])
     }) -%}
 {%- endfor -%}
 with
 
-{{ collapsing._added_by_groups(source, settings, measures, read) if rollup
+{{ collapsing._added_by_groups(source, settings, measures, read) if source_projection
     else collapsing._added_by_rows(source, settings, measures, read) }}
 {%- if not values %}
 
@@ -48,7 +48,7 @@ where
 {% endmacro %}
 
 
-{# Returns the CTEs that turn rows of a ledger into what each adds to the parts of its group; the last one is `added`. #}
+{# Returns the CTEs that turn rows of a ledger into what each adds to the partials of its group; the last one is `added`. #}
 {% macro _added_by_rows(ledger, settings, measures, read) -%}
 -- rows that count (tombstones do not) of the batches not read yet
 changes as (
@@ -79,7 +79,7 @@ added as (
 {%- endmacro %}
 
 
-{# Returns the items of a select that give what a row adds to the parts of each measure, a comma after each. #}
+{# Returns the items of a select that give what a row adds to the partials of each measure, a comma after each. #}
 {% macro _added_partials(measures) %}
     {%- for measure in measures %}
     {%- for part in measure.parts %}

@@ -1,6 +1,6 @@
 {#
-    Returns {name, group_by, measures} of the projection that a rollup reads, or none for a projection of a ledger. Raises an error when
-    it reads neither, or a ledger without cancel rows, or a measure that the other projection does not have.
+    Returns {name, group_by, measures} of the projection that a rollup reads, or none for a projection of a ledger. Raises an error
+    when it reads neither, or a ledger without cancel rows, or a measure that the other projection does not have.
 #}
 {% macro _source_projection(source, settings) %}
     {% set node = collapsing._model_of(source) %}
@@ -13,11 +13,11 @@
         ) }}
     {% elif kind == 'projection' %}
         {% set of_source = collapsing._projection_settings(node.name, node.config.meta.collapsing) %}
-        {% set rollup = {'name': node.name, 'group_by': of_source.group_by, 'measures': of_source.measures} %}
+        {% set source_projection = {'name': node.name, 'group_by': of_source.group_by, 'measures': of_source.measures} %}
         {% for measure in settings.measures %}
-            {% do collapsing._source_measure(measure, rollup) %}
+            {% do collapsing._source_measure(measure, source_projection) %}
         {% endfor %}
-        {{ return(rollup) }}
+        {{ return(source_projection) }}
     {% endif %}
     {% set ledger_settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
     {% if not collapsing._engine(ledger_settings).adds_up %}
@@ -32,9 +32,9 @@
 {% endmacro %}
 
 
-{# Returns the CTE `added`: what each row of a projection adds to the parts of a coarser one. #}
-{% macro _added_by_groups(rollup, settings, measures, read) -%}
--- rows of the batches not read yet: each adds its parts
+{# Returns the CTE `added`: what each row of a projection adds to the partials of a rollup. #}
+{% macro _added_by_groups(source_projection, settings, measures, read) -%}
+-- rows of the batches not read yet: each adds its partials
 added as (
     select
         {%- for name, sql in settings.group_by.items() %}
@@ -42,18 +42,18 @@ added as (
         {%- endfor %}
         {{- collapsing._added_partials(measures) }}
         ledger_sign
-    from {{ rollup }}
+    from {{ source_projection }}
     where {{ read }}
 )
 {%- endmacro %}
 
 
 {#
-    Returns what a row of a rollup projection adds to the parts of a measure, in the form of _added_by_row. A count is never NULL:
+    Returns what a row of a source projection adds to the partials of a measure, in the form of _added_by_row. A count is never NULL:
     its sum is over as many rows as the group has.
 #}
-{% macro _added_by_partial(measure, rollup, types) %}
-    {% set of = collapsing._source_measure(measure, rollup) %}
+{% macro _added_by_partial(measure, source_projection, types) %}
+    {% set of = collapsing._source_measure(measure, source_projection) %}
     {% set count, sum = 'ledger_count_' ~ measure.name, 'ledger_sum_' ~ measure.name %}
     {% if of.function == 'count' %}
         {% set counted = 'ledger_sign' if of.argument == '*' else adapter.quote('ledger_count_' ~ of.name) %}
@@ -62,7 +62,8 @@ added as (
             {'name': sum, 'added': 'cast(' ~ counted ~ ' as decimal(20, 0))', 'dtype': 'decimal(30,0)'}
         ]) }}
     {% elif of.function != 'sum' %}
-        {% set kept = collapsing._value_measures(rollup.measures) | selectattr('argument', 'equalto', of.argument) | first %}
+        {% set values = collapsing._value_measures(source_projection.measures) %}
+        {% set kept = values | selectattr('argument', 'equalto', of.argument) | first %}
         {{ return([
             {'name': 'ledger_value_' ~ measure.name, 'added': adapter.quote('ledger_value_' ~ kept.name)},
             {'name': count, 'added': adapter.quote('ledger_count_' ~ kept.name)}
@@ -80,19 +81,19 @@ added as (
 {% endmacro %}
 
 
-{# Returns the measure of a rollup projection that a coarser one's measure adds up; stops where the groups do not give it. #}
-{% macro _source_measure(measure, rollup) %}
+{# Returns the measure of a source projection that a rollup's measure adds up; stops where the groups do not give it. #}
+{% macro _source_measure(measure, source_projection) %}
     {% set allowed = {'sum': ['count', 'sum'], 'min': ['min'], 'max': ['max']} %}
-    {% set found = rollup.measures | selectattr('name', 'equalto', measure.argument.strip('`')) | list %}
+    {% set found = source_projection.measures | selectattr('name', 'equalto', measure.argument.strip('`')) | list %}
     {% if not found or found[0].function not in allowed.get(measure.function, []) %}
         {% set there = [] %}
-        {% for of in rollup.measures %}
+        {% for of in source_projection.measures %}
             {% do there.append(of.name ~ ': ' ~ of.aggregate) %}
         {% endfor %}
         {{ collapsing._raise(
             model.name,
-            "measure '" ~ measure.name ~ "': " ~ measure.aggregate ~ " cannot be had from what '" ~ rollup.name
-            ~ "' keeps. '" ~ rollup.name ~ "' is a projection: of its measures (" ~ there | join('; ') ~ ') allowed are sum(m) of a'
+            "measure '" ~ measure.name ~ "': " ~ measure.aggregate ~ " cannot be had from what '" ~ source_projection.name
+            ~ "' keeps. '" ~ source_projection.name ~ "' is a projection: of its measures (" ~ there | join('; ') ~ ') allowed are sum(m) of a'
             ~ ' count or a sum, min(m) of a min and max(m) of a max. Means and distinct counts of groups do not add up, and its rows'
             ~ ' are not the ledger' ~ "'s; take other measures from the ledger"
         ) }}

@@ -9,15 +9,17 @@
     One that no longer fits, because its source was rebuilt or its settings have changed, is rebuilt: as a new base where its columns
     stay, so that readers never lose it; else the table is created again.
 #}
-{% macro _ready_partials(projection, existing, source, settings, rollup) %}
+{% macro _ready_partials(projection, existing, source, settings, source_projection) %}
     {% set described = collapsing._describe(projection) if existing is not none and not existing.is_view else none %}
     {% set of_source = collapsing._batches_of(source) %}
     {% set read = collapsing._batches_of(projection) if described else none %}
     {% set upto, signature = of_source.last if of_source else 0, collapsing._signature(settings) %}
-    {% set built_from = (collapsing._json_property(described, 'collapsing.projection') or {}) if described else {} %}
+    {% set built_from = (collapsing._property_in(described, 'collapsing.projection') or {}) if described else {} %}
 
     {% set stale = none %}
-    {% if described and built_from.signature != signature %}
+    {% if described and not collapsing._is_appendable(projection, described) %}
+        {% set stale = 'its table is not one that this package has created, in the format of the model' %}
+    {% elif described and built_from.signature != signature %}
         {% set stale = 'its group_by, its measures or the projection that it reads are not those that it was built from' %}
     {% elif read and (not of_source or read.last > of_source.last or read.last < of_source.first) %}
         {% set stale = 'what it reads has been rebuilt' %}
@@ -26,20 +28,22 @@
     {% if described and not stale and not should_full_refresh() %}
         {{ return({
             'after': read.last if read else none, 'upto': upto, 'number': upto, 'batches': read, 'rebuild': false,
-            'types': collapsing._json_property(described, 'collapsing.types')
+            'types': collapsing._property_in(described, 'collapsing.types')
         }) }}
     {% endif %}
 
-    {% set types = collapsing._types_of(source) if rollup else collapsing._argument_types(source, settings) %}
+    {% set types = collapsing._types_of(source) if source_projection else collapsing._argument_types(source, settings) %}
     {% set properties = {
-        'collapsing.projection': tojson({'signature': signature, 'build': invocation_id}), 'collapsing.types': tojson(types)
+        'collapsing.projection': collapsing._as_property({'signature': signature, 'build': invocation_id}),
+        'collapsing.types': collapsing._as_property(types)
     } %}
     {% set all = {'after': none, 'upto': upto, 'number': upto, 'types': types, 'batches': none, 'rebuild': false} %}
     {% set columns = [] %}
-    {% for column in collapsing._columns_of_query(collapsing._project(source, settings, types, all, rollup)) %}
+    {% for column in collapsing._columns_of_query(collapsing._project(source, settings, types, all, source_projection)) %}
         {% do columns.append({'name': column.name, 'dtype': collapsing._stored_type(column.dtype, projection)}) %}
     {% endfor %}
-    {% if read and upto >= read.last and upto != read.base and described.columns == columns %}
+    {% if read and upto >= read.last and upto != read.base and described.columns == columns
+        and collapsing._is_appendable(projection, described) %}
         {{ return(dict(all, rebuild=true, number=-upto, batches=read, properties=properties)) }}
     {% endif %}
     {% do collapsing._recreate(projection, columns, properties) %}

@@ -4,7 +4,7 @@
 {% endmacro %}
 
 
-{# Stops because of one setting: says what is allowed and what was given. #}
+{# Raises an error about one setting: says what is allowed and what was given. #}
 {% macro _raise_setting(model_name, setting, allowed, given) %}
     {{ collapsing._raise(
         model_name, "setting '" ~ setting ~ "' must be " ~ allowed ~ "; given: " ~ (given if given is string else tojson(given, given | string))
@@ -12,7 +12,7 @@
 {% endmacro %}
 
 
-{# Stops at the first setting that nobody knows: a misspelt one must not pass for a default. #}
+{# Raises an error at the first setting that nobody knows: a misspelt one must not pass for a default. #}
 {% macro _check_known(model_name, settings, known) %}
     {% for setting in settings if setting not in known %}
         {{ collapsing._raise(

@@ -64,7 +64,7 @@
 {% endmacro %}
 
 
-{# Stops where something is about one table of a model that has one for each shard, and the run does not say which. #}
+{# Raises an error where something is about one table of a model that has one for each shard, and the run does not say which. #}
 {% macro _check_one_shard(node) %}
     {% set shards = collapsing._shards_of(node) %}
     {% if shards and collapsing._shard_of_run() is none %}
@@ -77,7 +77,7 @@
 
 
 {#
-    Stops where final is asked for what it cannot give of the shards: one state of all after a batch, for each has batches of its own;
+    Raises an error where final is asked for what it cannot give of the shards: one state of all after a batch, for each has batches of its own;
     or, for a model that others read, the rows of the one shard that this run is about.
 #}
 {% macro _check_final_of_shards(node, as_of) %}
@@ -93,7 +93,7 @@
 {% endmacro %}
 
 
-{# Stops where a run would write a model into a table that is not its shard's. #}
+{# Raises an error where a run would write a model into a table that is not its shard's. #}
 {% macro _check_shard(model) %}
     {% set shards, shard = collapsing._shards_of(model), collapsing._shard_of_run() %}
     {% do collapsing._check_one_shard(model) %}

@@ -73,11 +73,23 @@
 {% endmacro %}
 
 
-{# Returns a property of a table from what _describe returned: the JSON object that stands under its name, or none. #}
-{% macro _json_property(described, name) %}
-    {% set object = '=(\\{(?:[^{}"]|"(?:[^"\\\\]|\\\\.)*")*\\})' %}
-    {% set found = modules.re.search(modules.re.escape(name) ~ object, described.details.get('Table Properties', '')) %}
-    {{ return(fromjson(found.group(1)) if found else none) }}
+{#
+    Returns a value as the text of a table's property: JSON, each of its bytes as two digits. Spark shows no property whose text has a
+    word such as `url` or `token` in it, and a column may well have such a name.
+#}
+{% macro _as_property(value) %}
+    {{ return(tojson(value).encode('utf-8').hex()) }}
+{% endmacro %}
+
+
+{# Returns a value that _as_property has written, from what _describe returned of a table, or none. #}
+{% macro _property_in(described, name) %}
+    {% set found = modules.re.search(modules.re.escape(name) ~ '=([0-9a-f]+)', described.details.get('Table Properties', '')) %}
+    {% if not found %}
+        {{ return(none) }}
+    {% endif %}
+    {% set escaped = modules.re.sub('(..)', '\\\\x\\1', found.group(1)) %}
+    {{ return(fromjson(escaped.encode('ascii').decode('unicode_escape').encode('latin-1').decode('utf-8'))) }}
 {% endmacro %}
 
 

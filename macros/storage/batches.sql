@@ -17,7 +17,7 @@
 #}
 {% macro _batches_of(relation, model_relation=none) %}
     {% set existing = load_relation(relation) %}
-    {% if existing is none %}
+    {% if existing is none or existing.is_view %}
         {{ return(none) }}
     {% endif %}
     {% set numbers = collapsing._log_batches(existing) if collapsing._has_log(model_relation or relation)
@@ -107,6 +107,19 @@
 {# Returns whether an append to a model's table is one commit of the format's own. #}
 {% macro _has_log(relation) %}
     {{ return(collapsing._model_of(relation).config.file_format in ['delta', 'iceberg']) }}
+{% endmacro %}
+
+
+{#
+    Returns whether a table, as _describe returned it, is one that appends are safe on: of the model's format, and on parquet created with
+    partitionOverwriteMode dynamic. Without that option an append would replace the whole table.
+#}
+{% macro _is_appendable(relation, described) %}
+    {% set format = collapsing._model_of(relation).config.file_format or 'parquet' %}
+    {{ return(
+        described.details.get('Provider', format) | lower == format
+        and (collapsing._has_log(relation) or 'partitionoverwritemode=dynamic' in described.details.get('Storage Properties', '') | lower)
+    ) }}
 {% endmacro %}
 
 

@@ -10,7 +10,9 @@
         {{ return(none) }}
     {% endif %}
     {% set lock = collapsing._create_lock(relation) %}
-    {% if lock.run != invocation_id and collapsing._is_stale(lock.since) %}
+    {% if lock.run is none %}
+        {{ collapsing._raise(name, relation ~ ' was being written by another run that has just ended: run it again') }}
+    {% elif lock.run != invocation_id and collapsing._is_stale(lock.since) %}
         {% do collapsing._say(name, 'the lock of run ' ~ lock.run ~ ' since ' ~ lock.since ~ ' UTC is stale: removed') %}
         {% do adapter.drop_relation(collapsing._lock_relation(relation)) %}
         {% set lock = collapsing._create_lock(relation) %}
@@ -87,7 +89,7 @@
 {% endmacro %}
 
 
-{# Returns {run, since} of the lock on a table, both none where there is no lock. The catalog is asked: another run may have written it. #}
+{# Returns {run, since} of the lock on a table, both none where there is none. The catalog is asked: dbt's cache may be older. #}
 {% macro _lock_on(relation) %}
     {% set lock, found = collapsing._lock_relation(relation), {'run': none, 'since': none} %}
     {% if collapsing._rows_of('show tables in ' ~ lock.without_identifier() ~ " like '" ~ lock.identifier ~ "'") %}

@@ -40,7 +40,7 @@ insert overwrite table {{ relation }} partition (ledger_batch)
 
 
 {#
-    Writes a base as a partition that was never there. <table>__dropped manifest first that it is about to be written; what a killed
+    Writes a base as a partition that was never there. <table>__dropped says first that it is about to be written; what a killed
     optimize began there, and no later one has written, is emptied.
 #}
 {% macro _parquet_write_base(relation, batches, upto, sql) %}

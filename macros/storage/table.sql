@@ -5,7 +5,7 @@
     create      'create table' or 'create or replace table'
     columns     [{name, dtype}], ledger_batch among them: the tables are partitioned by it
     properties  {name: value} of the package's own
-    options     {name: value} of the package's own, which a config of the same name overrules
+    options     {name: value} of the package's own, which overrule a config of the same name
 #}
 {% macro _create_table(create, relation, columns, properties, options) %}
     {% set own, definitions, casts = config.get('tblproperties') or {}, [], [] %}
@@ -16,7 +16,7 @@
     {% if config.get('contract').enforced %}
         {% do get_assert_columns_equivalent('select ' ~ casts | join(', ')) %}
     {% endif %}
-    {% set options, properties = dict(options, **(config.get('options') or {})), dict(properties, **own) %}
+    {% set options, properties = dict(config.get('options') or {}, **options), dict(own, **properties) %}
     {% set clauses = [
         create ~ ' ' ~ relation ~ ' (' ~ definitions | join(', ') ~ ')',
         file_format_clause() if config.get('file_format') else 'using parquet',

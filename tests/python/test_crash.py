@@ -5,33 +5,32 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pyspark.errors import AnalysisException
 
 from support.failpoint import Failpoint, case
 from support.lives import LEDGERS, SUMMED, built, live_project, stage
-from support.targets import PLAIN, WITH_LOG
+from support.targets import PLAIN, TARGETS, WITH_LOG
 
-# Where a run dies: before the statement that begins so (`{}` is the model), or before the second of them.
+# Where a run dies: before the statement that begins so; `{}` is the model.
+APPEND = dict.fromkeys(TARGETS, "insert overwrite table crash.{} ") | dict.fromkeys(WITH_LOG, "insert into crash.{} replace where")
+OTHER = b'{"engine": "other"}'.hex()  # what a table was created for, as its properties have it
 LEDGER_STEPS = [
-    case("describe extended"),
+    case("describe query"),
+    case("cache table `crash__{}__unread"),
     case("select grouping("),
+    case("cache table `crash__{}__classified"),
     case("insert overwrite table crash.{}__manifest"),
-    case("create or replace temporary view {}__dbt_tmp"),
-    case("show partitions crash.{}__history", only=PLAIN),
-    case("select min(ledger_batch), max(ledger_batch) from crash.{}__history", only=WITH_LOG),
     case("insert overwrite table crash.{}__history"),
+    case("drop view"),
 ]
 PROJECTION_STEPS = [
-    case("create or replace temporary view {}__dbt_tmp"),
-    case("insert overwrite table crash.{} "),
-    case("show tblproperties", 2),
+    case("describe table extended crash.{}"),
+    case("insert overwrite table crash.{} ", only=PLAIN),
+    case("insert into crash.{} replace where", only=WITH_LOG),
 ]
 
 
 # Where tables are folders that the test can write into.
 ON_DISK = tuple(target for target in PLAIN if target != "s3")
-# How a table is filled that is built anew, where dbt-spark does not say `create table`.
-CREATES = dict.fromkeys(WITH_LOG, "create or replace table crash.{} ")
 
 
 @pytest.fixture(scope="module")
@@ -70,66 +69,72 @@ def test_a_projection_that_dies_before_a_statement(crash, dying: list[str], begi
     _die_and_recover(crash, dying, [f"sums_of_{name}" for name in SUMMED if name in dying], begins, place)
 
 
-def test_each_engine_dies_before_its_rows_are_written(crash) -> None:
-    _die_and_recover(crash, [*LEDGERS], [*LEDGERS], "insert overwrite table crash.{} ")
+def test_each_engine_dies_before_its_rows_are_written(crash, target: str) -> None:
+    _die_and_recover(crash, [*LEDGERS], [*LEDGERS], APPEND[target])
 
 
-def test_two_runs_that_die_one_after_the_other(crash, dying: list[str]) -> None:
+def test_two_runs_that_die_one_after_the_other(crash, dying: list[str], target: str) -> None:
     project, life = crash
-    for begins in ("insert overwrite table crash.{} ", "create or replace temporary view {}__dbt_tmp"):
+    for begins in (APPEND[target], "cache table `crash__{}__classified"):
         stage(project, life.next_block())
         project.invoke("run", "--select", *dying, callbacks=[Failpoint(tuple(dying), begins, 1)])
     project.run("run", "--select", *built(dying))
     life.check(project.rows, dying)
 
 
-def test_a_full_refresh_that_dies_is_finished_by_the_next_run(crash, dying: list[str], spark, target: str) -> None:
+def test_a_full_refresh_that_dies_leaves_what_was_there(crash, dying: list[str], target: str) -> None:
+    """Before its one commit nothing has changed; the next run, no full refresh, goes on with what it finds."""
     project, life = crash
     names = built(dying)
-    failpoint = Failpoint(tuple(names), CREATES.get(target, "create table crash.{} "), 1)
+    project.run("run", "--select", *names)
+    project.invoke("run", "--full-refresh", "--select", *names, callbacks=[Failpoint(tuple(names), APPEND[target], 1)])
+    life.check(project.rows, dying)
+    stage(project, life.next_block())
+    project.run("run", "--select", *names)
+    life.check(project.rows, dying)
+
+
+@pytest.mark.only(*PLAIN)
+def test_a_full_refresh_that_dies_after_its_commit_is_finished_by_the_next_run(crash, dying: list[str]) -> None:
+    """Here the batches that the new base stands for are still registered."""
+    project, life = crash
+    failpoint = Failpoint(tuple(dying), "alter table crash.{} partition", 1)
     project.invoke("run", "--full-refresh", "--select", *dying, callbacks=[failpoint])
     assert failpoint.died == set(dying)
-    project.invoke("run", "--full-refresh", "--select", *names[len(dying) :], callbacks=[failpoint])
-    assert failpoint.died == set(names)
-    for name in names if target in ON_DISK else ():
-        task = _folder(spark, name) / "_temporary" / "0" / "task"
-        task.mkdir(parents=True)
-        (task / "part-0.parquet").write_text("half of it")
-    project.run("run", "--select", *names)
+    assert all(len(project.batches(f"crash.{name}")) > 1 for name in dying)
+    life.check(project.rows, dying)
+    stage(project, life.next_block())
+    project.run("run", "--select", *built(dying))
+    life.check(project.rows, dying)
+    assert all(len(project.batches(f"crash.{name}")) == 2 for name in dying)
+
+
+def test_a_table_that_dies_while_it_is_created_again_is_finished_by_the_next_run(crash, dying: list[str], spark, target) -> None:
+    """Of other rules or columns a full refresh drops the table: here it was dropped, and not created."""
+    project, life = crash
+    creates = "create or replace table crash.{} (" if target in WITH_LOG else "create table crash.{} ("
+    for name in reversed(built(dying)):
+        for mark in ("collapsing.rules", "collapsing.projection"):
+            project.sql(f"alter table crash.{name} set tblproperties ('{mark}' = '{OTHER}')")
+        failpoint = Failpoint((name,), creates, 1)
+        project.invoke("run", "--full-refresh", "--select", name, callbacks=[failpoint])
+        assert failpoint.died == {name}
+        if target in ON_DISK:
+            task = _folder(spark, name) / "_temporary" / "0" / "task"
+            task.mkdir(parents=True)
+            (task / "part-0.parquet").write_text("half of it")
+    project.run("run", "--full-refresh", "--select", *built(dying))
     life.check(project.rows, dying)
     assert not [row for row in project.rows("show tables in crash") if row[1].endswith("__unfinished")]
 
 
-@pytest.mark.only("parquet")
-def test_a_full_refresh_that_dies_before_spark_has_registered_its_partition(crash, spark) -> None:
-    """`create table ... as` writes the rows, creates the table, then registers: here the last of it is left out."""
-    project, life = crash
-    for name in built(["versioned"]):
-        project.sql(f"create table crash.written using parquet as select * from crash.{name}")
-        failpoint = Failpoint((name,), "create table crash.{} ", 1)
-        project.invoke("run", "--full-refresh", "--select", name, callbacks=[failpoint])
-        assert failpoint.died
-        spark.conf.set("spark.sql.hive.manageFilesourcePartitions", "false")
-        project.sql(f"create table crash.{name} using parquet partitioned by (ledger_batch) as select * from crash.written")
-        spark.conf.unset("spark.sql.hive.manageFilesourcePartitions")
-        with pytest.raises(AnalysisException, match="not stored in the Hive metastore"):
-            project.sql(f"show partitions crash.{name}")
-        project.sql("drop table crash.written")
-    project.run("run", "--select", *built(["versioned"]))
-    life.check(project.rows, ["versioned"])
-    assert not [row for row in project.rows("show tables in crash") if row[1].endswith("__unfinished")]
-
-
-def test_a_first_run_that_dies_is_finished_by_the_next_run(crash, dying: list[str], spark, target: str) -> None:
+def test_a_first_run_that_dies_is_finished_by_the_next_run(crash, dying: list[str], target: str) -> None:
     project, life = crash
     for name in dying:
         project.sql(f"drop table crash.{name}")
-    fills = "insert overwrite table crash.{} " if target in PLAIN else CREATES.get(target, "create table crash.{} ")
-    failpoint = Failpoint(tuple(dying), fills, 1)
+    failpoint = Failpoint(tuple(dying), APPEND[target], 1)
     project.invoke("run", "--select", *dying, callbacks=[failpoint])
     assert failpoint.died == set(dying)
-    for name in dying if target in ON_DISK else ():
-        (_folder(spark, name) / "_temporary" / "0" / "task").mkdir(parents=True)
     project.run("run", "--select", *built(dying))
     life.check(project.rows, dying)
 

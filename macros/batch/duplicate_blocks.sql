@@ -1,0 +1,68 @@
+{#
+    Two files of one name have one token where a stage takes the file's name for it. Met in one run they would pass for one block; in
+    two, the later one for a block that was folded. Whose the token is nobody can say, so that such files stop a run.
+#}
+
+
+{#
+    Returns whether Spark can tell which file a row of the query is from, and the block token may be a file's name. Only a query that reads
+    files one after another can tell, without a join: its plan is looked at, where some SQL below the model names `file_name`.
+#}
+{% macro _reads_named_files(query, settings) %}
+    {#- Databricks has no input_file_name any more -#}
+    {% if settings.block and adapter.config.credentials.method in ['session', 'thrift'] and collapsing._names_files(model) %}
+        {% set plan = collapsing._rows_of('explain extended ' ~ query)[0][0].split('== Optimized Logical Plan ==')[0] %}
+        {{ return('.file_name' in plan and not modules.re.search('Join|Intersect|Except|CTERelationRef', plan)) }}
+    {% endif %}
+    {{ return(false) }}
+{% endmacro %}
+
+
+{# Returns whether the SQL of a model, or of one that it reads, has a column with the name of a file. #}
+{% macro _names_files(node) %}
+    {% set waiting, seen = [node], [] %}
+    {% for _ in range(graph.nodes | length) if waiting %}
+        {% set found = waiting.pop() %}
+        {% if '.file_name' in (found.raw_code or '') %}
+            {{ return(true) }}
+        {% endif %}
+        {% for id in found.depends_on.nodes if id in graph.nodes and id not in seen %}
+            {% do seen.append(id) %}
+            {% do waiting.append(graph.nodes[id]) %}
+        {% endfor %}
+    {% endfor %}
+    {{ return(false) }}
+{% endmacro %}
+
+
+{#
+    Returns what is wrong with blocks whose token is the name of several unread files, a line each: how many rows, which block, which
+    files, a key of each. A token of several files that names none, such as a day, is sound.
+#}
+{% macro _duplicate_blocks(unread, settings) %}
+    {% set lines = [] %}
+    {% set sql %}
+        select
+            ledger_block,
+            sum(staged),
+            array_join(slice(sort_array(collect_list(ledger_file || ' with ' || ledger_key)), 1, 3), '; ')
+        from (
+            select
+                cast({{ adapter.quote(settings.block) }} as string) as ledger_block,
+                ledger_file,
+                count(*) as staged,
+                min({{ collapsing._key_as_json(settings.key) }}) as ledger_key
+            from {{ unread }}
+            group by 1, 2
+        )
+        where endswith(ledger_block, nullif(substring_index(ledger_file, '/', -1), ''))
+        group by ledger_block
+        having count(*) > 1
+        order by ledger_block
+        limit 3
+    {% endset %}
+    {% for row in collapsing._rows_of(sql) %}
+        {% do lines.append('duplicate_block: ' ~ row[1] ~ ' rows in block ' ~ row[0] ~ ' of several files, for example ' ~ row[2]) %}
+    {% endfor %}
+    {{ return(lines) }}
+{% endmacro %}

@@ -1,0 +1,182 @@
+#!/usr/bin/env python3
+"""Turn each rule of the package around, one at a time, and show that the default tests notice: run by scripts/mutate.
+
+A mutant is a line of SQL in a macro with a comparison, an order or a condition reversed. dbt's unit tests judge it first, all in one
+Spark session; where they pass, the test files that the mutant names run in a process of their own. A mutant that both let pass has
+survived, and so has one whose line is not there any more.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT / "tests" / "python"))
+
+from support.dbt_project import DbtProject  # noqa: E402
+
+
+@dataclass
+class Mutant:
+    """One rule turned around.
+
+    Parameters
+    ----------
+    file : str
+        The macro's file, below macros/.
+    old, new : str
+        Text that stands there once, and what takes its place.
+    tests : str
+        Test files, without `test_` and `.py`, that notice where dbt's unit tests cannot.
+    """
+
+    file: str
+    old: str
+    new: str
+    tests: str = ""
+
+
+FOLD, DECISIONS, COMBINE = "fold/fold.sql", "fold/decisions.sql", "fold/combine.sql"
+VERSIONED, UNVERSIONED, COLLAPSING = "engines/versioned_collapsing.sql", "engines/unversioned_deletes.sql", "engines/collapsing.sql"
+REPLACING, DEDUPLICATING = "engines/replacing.sql", "engines/deduplicating.sql"
+MANIFEST, PLAN, BLOCKS = "batch/manifest.sql", "batch/plan.sql", "batch/blocks.sql"
+MEASURES, PROJECT, MERGED = "projections/measures.sql", "projections/project.sql", "projections/final.sql"
+
+MUTANTS = [
+    # the fold
+    Mutant(VERSIONED, "'>', seen)", "'<', seen)"),
+    Mutant(VERSIONED, "'>', seen)", "'>=', seen)"),
+    Mutant(VERSIONED, "'=', seen) ~ ' and '", "'<', seen) ~ ' and '"),
+    Mutant(VERSIONED, "seen ~ '.ledger_sign is null'", "seen ~ '.ledger_sign is not null'"),
+    Mutant(VERSIONED, "~ '.ledger_sign = 1)'", "~ '.ledger_sign = 0)'"),
+    Mutant(VERSIONED, "suffix=' desc') ~ ', ledger_delete desc'", "suffix='') ~ ', ledger_delete desc'"),
+    Mutant(VERSIONED, "~ ', ledger_delete desc'", "~ ', ledger_delete'"),
+    Mutant(VERSIONED, "'ledger_batch desc, ledger_sign desc'", "'ledger_batch, ledger_sign desc'"),
+    Mutant(VERSIONED, "'ledger_batch desc, ledger_sign desc'", "'ledger_batch desc, ledger_sign'"),
+    Mutant(VERSIONED, "'last_arrival': false,\n        'last_state'", "'last_arrival': true,\n        'last_state'"),
+    Mutant(VERSIONED, "'tombstones': true", "'tombstones': false"),
+    Mutant(VERSIONED, "'cancels': true", "'cancels': false"),
+    Mutant(FOLD, "if(last_state.ledger_sign = 1, -1, null)", "if(last_state.ledger_sign = 0, -1, null)"),
+    Mutant(FOLD, "if(appended.ledger_sign = -1, last_state.", "if(appended.ledger_sign = 1, last_state."),
+    Mutant(FOLD, "in ('applied', 'orphan_delete')", "in ('applied')"),
+    Mutant(FOLD, "left semi join unread", "left anti join unread"),
+    Mutant(FOLD, "where ledger_rank = 1\n", "where ledger_rank = 2\n"),
+    Mutant(FOLD, "and stored.ledger_batch not in", "and stored.ledger_batch in", "undo"),
+    Mutant(DECISIONS, "'incoming.ledger_rank = 1'", "'incoming.ledger_rank > 1'"),
+    Mutant(DECISIONS, "ledger_copy > 1 then", "ledger_copy = 1 then", "decisions"),
+    Mutant(DECISIONS, "incoming.ledger_delete = (last_state.ledger_sign <> 1)", "incoming.ledger_delete <> (last_state.ledger_sign <> 1)",
+           "decisions engines"),
+    Mutant(DECISIONS, "not ledger_applies then 'stale'", "ledger_applies then 'stale'", "decisions"),
+    Mutant(DECISIONS, "stored.ledger_batch < asked.ledger_batch", "stored.ledger_batch <= asked.ledger_batch", "decisions"),
+    Mutant(DECISIONS, "~ ' = -1') }}", "~ ' = 1') }}"),
+    # other engines
+    Mutant(UNVERSIONED, "order='ledger_skipped, ledger_delete, '", "order='ledger_skipped, ledger_delete desc, '"),
+    Mutant(UNVERSIONED, "'incoming', '>', 'last_state'", "'incoming', '<', 'last_state'"),
+    Mutant(UNVERSIONED, "struct(ledger_arrival) < ledger_deleted_in", "struct(ledger_arrival) > ledger_deleted_in"),
+    Mutant(UNVERSIONED, "bool_or(not ledger_delete)", "bool_or(ledger_delete)"),
+    Mutant(UNVERSIONED, "coalesce(last_state.ledger_sign, -1) = -1'", "coalesce(last_state.ledger_sign, -1) = 1'"),
+    Mutant(UNVERSIONED, "tombstones=false", "tombstones=true"),
+    Mutant(COLLAPSING, "'last_arrival': true", "'last_arrival': false", "engines batch_equal clickhouse"),
+    Mutant(COLLAPSING, "coalesce(last_state.ledger_sign, -1) = -1", "coalesce(last_state.ledger_sign, -1) = 1", "engines"),
+    Mutant(COLLAPSING, "ledger_sign * ledger_net > 0", "ledger_sign * ledger_net < 0", "clickhouse"),
+    Mutant(COLLAPSING, "ledger_last_sign = 1", "ledger_last_sign = -1", "clickhouse"),
+    Mutant(VERSIONED, "ledger_sign * ledger_net > 0", "ledger_sign * ledger_net < 0", "clickhouse"),
+    Mutant(VERSIONED, "order by ledger_batch desc, ledger_place desc", "order by ledger_batch, ledger_place", "clickhouse"),
+    Mutant(REPLACING, "'ledger_batch desc', 'ledger_place desc'", "'ledger_batch', 'ledger_place'", "clickhouse"),
+    Mutant(REPLACING, "across_partitions) ~ ' where ledger_sign = 1)'", "across_partitions) ~ ' where ledger_sign = 0)'", "clickhouse"),
+    Mutant(DEDUPLICATING, "last_state.ledger_sign is null", "last_state.ledger_sign is not null"),
+    Mutant(COMBINE, "if(old.ledger_sign = 1 and not new.ledger_delete", "if(old.ledger_sign = 0 and not new.ledger_delete"),
+    # final
+    Mutant("final.sql", "cancels.ledger_batch > states.ledger_batch", "cancels.ledger_batch < states.ledger_batch"),
+    Mutant("final.sql", "where states.ledger_sign = 1", "where states.ledger_sign = 0"),
+    Mutant("final.sql", "where ledger_sign = -1", "where ledger_sign = 1"),
+    Mutant("storage/visible.sql", "ledger_batch > 0 and ledger_batch > -ledger_base", "ledger_batch > 0 and ledger_batch < -ledger_base", "optimize"),
+    Mutant("storage/visible.sql", "or ledger_batch > -' ~ base", "or ledger_batch < -' ~ base", "optimize"),
+    # projections
+    Mutant(PROJECT, "ledger_sign <> 0", "ledger_sign = 0"),
+    Mutant(PROJECT, "'ledger_batch > ' ~ unread.after", "'ledger_batch >= ' ~ unread.after"),
+    Mutant(PROJECT, "~ 'ledger_batch <= ' ~ unread.upto", "~ 'ledger_batch < ' ~ unread.upto"),
+    Mutant(MEASURES, "'if(ledger_sign = -1, '", "'if(ledger_sign = 1, '"),
+    Mutant(MEASURES, "' is null, 0, ledger_sign)'", "' is not null, 0, ledger_sign)'"),
+    Mutant(MERGED, "having sum(ledger_sign) <> 0", "having sum(ledger_sign) = 0"),
+    Mutant("projections/watermark.sql", "read.last > of_source.last", "read.last < of_source.last", "projections"),
+    Mutant("projections/watermark.sql", "read.last < of_source.first", "read.last > of_source.first", "projections materializations"),
+    # manifest and plan
+    Mutant(PLAN, "'(not ' ~ collapsing._is_block_folded", "'(' ~ collapsing._is_block_folded", "intake materializations"),
+    Mutant(MANIFEST, "' and planned_in not in ('", "' and planned_in in ('", "undo"),
+    Mutant(MANIFEST, "rejectattr('planned_in', 'in', found.unread)", "selectattr('planned_in', 'in', found.unread)", "materializations"),
+    Mutant("storage/batches.sql", "batches.base + 1 if batches.base else batches.first", "batches.base - 1 if batches.base else batches.last",
+           "materializations optimize"),
+    Mutant("batch/bad_rows.sql", "' is null')", "' is not null')", "materializations"),
+    Mutant("operations/optimize.sql", "where ledger_rank = 1 and ledger_sign in (0, 1)", "where ledger_rank = 1 and ledger_sign in (1)", "optimize"),
+    Mutant("operations/optimize.sql", "order by ledger_batch desc, ledger_sign desc", "order by ledger_batch, ledger_sign desc", "optimize"),
+]
+
+
+class Court:
+    """Judges mutants in a copy of the repository, so that nobody else meets them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.copy = folder / "repository"
+        ignored = shutil.ignore_patterns(".git", ".local", ".venv", "target", "__pycache__", "dbt_packages")
+        shutil.copytree(ROOT, self.copy, ignore=ignored)
+        self.project = DbtProject(self.copy, self.copy / "profiles", schema="demo", target=folder / "target")
+
+    def catches(self, mutant: Mutant) -> str | None:
+        """Give the test that notices a mutant, None where none does."""
+        path = self.copy / "macros" / mutant.file
+        text = path.read_text()
+        if mutant.old not in text:
+            return None
+        path.write_text(text.replace(mutant.old, mutant.new, 1))
+        try:
+            if not self.project.invoke("build", "--select", "path:models/unit_tests").success:
+                return "dbt's unit tests"
+            return next((name for name in mutant.tests.split() if not self._passes(name)), None)
+        finally:
+            path.write_text(text)
+
+    def _passes(self, name: str) -> bool:
+        """Give whether a test file passes on the copy as it is."""
+        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"tests/python/test_{name}.py"]
+        return subprocess.run(command, cwd=self.copy, capture_output=True).returncode == 0
+
+
+def main() -> int:
+    """Judge the mutants and print one line each; gives 1 where one survives."""
+    parser = argparse.ArgumentParser(description=__doc__, prog="scripts/mutate")
+    parser.add_argument("--only", default="", metavar="TEXT", help="mutants whose file or text has this")
+    chosen = [mutant for mutant in MUTANTS if parser.parse_args().only in f"{mutant.file} {mutant.old}"]
+    console = Console(width=150, highlight=False)
+    survivors = 0
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        os.environ |= {"COLLAPSING_LOCAL": str(folder / "local"), "DBT_LOG_PATH": str(folder / "logs"), "DBT_TARGET": "parquet"}
+        (folder / "local" / "landing" / "flight_events").mkdir(parents=True)
+        court = Court(folder)
+        if not court.project.invoke("build", "--select", "path:models/unit_tests").success:
+            console.print("dbt's unit tests fail without any mutant: nothing can be told")
+            return 1
+        for number, mutant in enumerate(chosen, 1):
+            began = time.monotonic()
+            caught = court.catches(mutant)
+            survivors += caught is None
+            verdict = f"caught by {caught}" if caught else "SURVIVED"
+            line = f"{number:3}/{len(chosen)}  {verdict:40}  {mutant.file}: {mutant.old.strip()} -> {mutant.new.strip()}"
+            console.print(f"{line}  ({time.monotonic() - began:.0f} s)", markup=False, soft_wrap=True)
+    console.print(f"{len(chosen) - survivors} of {len(chosen)} mutants caught")
+    return 1 if survivors else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
