@@ -34,7 +34,8 @@
 {% macro _prepare_table(ledger, settings, table) %}
     {% do collapsing._add_columns(ledger, table.added) if table.added %}
     {% if table.created %}
-        {% do collapsing._recreate(ledger, table.wanted, {'collapsing.rules': collapsing._as_property(collapsing._rules_of(settings))}) %}
+        {% set rules = collapsing._as_property(collapsing._rules_of(settings)) %}
+        {% do collapsing._recreate(ledger, table.wanted, {'collapsing.rules': rules}) %}
         {% do persist_constraints(ledger, model) %}
     {% endif %}
 {% endmacro %}

@@ -16,13 +16,19 @@ from support.dbt_project import REPOSITORY, DbtProject, stranger_files, write_fi
 from support.processes import REMOTE
 from support.targets import SERVERS, TARGETS
 
-# A session that lives for minutes, beside another one on two cores, is not worth the second compiler, which would fill both;
-# the first one's code needs more room than it gets by default. The metastore ends with the session: it need not wait for disks.
+# What suits a session that lives for minutes, beside another one on two cores. Java: without the second compiler, which would
+# fill both cores, and with more room for the code of the first; no wait for disks in a metastore that ends with the session.
+# Spark: small queries are quicker interpreted than compiled, and nobody looks at those that are over.
 SHORT_LIVED = (
     "-XX:TieredStopAtLevel=1",
     "-XX:ReservedCodeCacheSize=512m",
     "-XX:+UseSerialGC",
     "-Dderby.system.durability=test",
+    "-Dspark.sql.codegen.wholeStage=false",
+    "-Dspark.sql.codegen.factoryMode=NO_CODEGEN",
+    "-Dspark.sql.ui.retainedExecutions=1",
+    "-Dspark.ui.retainedJobs=10",
+    "-Dspark.ui.retainedStages=10",
 )
 
 
@@ -134,8 +140,9 @@ def local(tmp_path_factory: pytest.TempPathFactory, target: str, request: pytest
         "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
         "DBT_TARGET": target,
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_SUBMIT_OPTS": " ".join(SHORT_LIVED),
     }
+    if not request.config.getoption("--full"):
+        os.environ["SPARK_SUBMIT_OPTS"] = " ".join(SHORT_LIVED)
     (folder / "landing" / "flight_events").mkdir(parents=True)
     if target == "s3":
         os.environ |= request.getfixturevalue("object_store")

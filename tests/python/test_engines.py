@@ -94,7 +94,7 @@ BROKEN = {f"models/{name}.sql": model("ledger(ref('stage'))", settings) for name
 
 # Ledgers that are also folded from a stage without tokens, and those that also have keys of every type: one of each kind that
 # looks up old rows by the key in its own way, or looks up none.
-WHOLE = ("collapsed", "replaced", "signed")
+WHOLE = ("collapsed", "signed")
 KEYED = ("versioned", "collapsed", "signed")
 
 

@@ -94,7 +94,6 @@ def test_a_run_that_is_killed_at_any_moment_loses_nothing_and_doubles_nothing(tm
         "DBT_LOG_PATH": str(tmp_path / "logs"),
         "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "SPARK_SUBMIT_OPTS": "",  # a metastore that waits for disks, as a user has it
         "PYTHONPATH": str(Path(__file__).parent),
     }
     (tmp_path / "local").mkdir()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import threading
 
 import pytest
@@ -44,14 +43,25 @@ def _optimize(project, model: str, **arguments) -> None:
     assert operate(project, "optimize", model=model, **arguments).success
 
 
+def _die(project, ledgers: list[str], begins: str, place: int) -> None:
+    """Let an optimize of each ledger die before a statement."""
+    for ledger in ledgers:
+        failpoint = Failpoint(("macro_optimize",), begins.format(ledger), place)
+        operate(project, "optimize", callbacks=[failpoint], model=ledger)
+        assert failpoint.died, ledger
+
+
 def _batches(project, ledger: str) -> list[int]:
     return [row[0] for row in project.rows(f"select distinct ledger_batch from {ledger} order by 1")]
 
 
-def test_a_base_is_what_is_left_and_the_answer_stays(shrunk) -> None:
+def test_each_engine_is_optimized_after_an_optimize_that_died(shrunk, target: str) -> None:
     project, life = shrunk
     last = {ledger: _batches(project, ledger)[-1] for ledger in LEDGERS}
     assert last == dict.fromkeys(LEDGERS, 2) | {"versioned": 4}
+    begins = "insert overwrite table shrunk.{} partition" if target in PLAIN else "insert into shrunk.{} replace where"
+    _die(project, [*LEDGERS], begins, 1)
+    life.check(project.rows)
     for ledger in LEDGERS:
         _optimize(project, ledger)
     life.check(project.rows)
@@ -122,14 +132,6 @@ STEPS = (
 )
 
 
-def _die(project, ledgers: list[str], begins: str, place: int) -> None:
-    """Let an optimize of each ledger die before a statement."""
-    for ledger in ledgers:
-        failpoint = Failpoint(("macro_optimize",), begins.format(ledger), place)
-        operate(project, "optimize", callbacks=[failpoint], model=ledger)
-        assert failpoint.died, ledger
-
-
 @pytest.mark.parametrize(("begins", "place"), STEPS)
 def test_an_optimize_that_dies_is_finished_by_what_comes_next(shrunk, full: bool, begins: str, place: int) -> None:
     """Which is a run here; the step after it begins with an optimize, which what is left of this one must not hinder."""
@@ -145,32 +147,6 @@ def test_an_optimize_that_dies_is_finished_by_what_comes_next(shrunk, full: bool
             assert len(_batches(project, ledger)) == 1, ledger
         life.check(project.rows, ledgers)
         fold_next(project, life, *built(ledgers))
-
-
-def test_each_engine_is_optimized_after_an_optimize_that_died(shrunk, target: str) -> None:
-    project, life = shrunk
-    fold_next(project, life, *ALL)
-    begins = "insert overwrite table shrunk.{} partition" if target in PLAIN else "insert into shrunk.{} replace where"
-    _die(project, [*LEDGERS], begins, 1)
-    life.check(project.rows)
-    for ledger in LEDGERS:
-        _optimize(project, ledger)
-        assert len(_batches(project, ledger)) == 1, ledger
-    life.check(project.rows)
-
-
-@pytest.mark.only("parquet", "s3")
-def test_a_final_asks_once_for_its_base_and_its_newest_batch(shrunk, spark) -> None:
-    """Else two scans of one query could take two batches for the newest."""
-    project, life = shrunk
-    fold_next(project, life, "versioned", "signed", "replaced")
-    for ledger in ("versioned", "signed", "replaced"):
-        query = spark.sql(f"select * from shrunk.finals where ledger = '{ledger}'")
-        query.collect()
-        plan = query._jdf.queryExecution().executedPlan().toString().split("== Initial Plan ==")[0]
-        assert len(set(re.findall(r"Subquery subquery#(\d+)", plan))) == 2, plan
-        # what may have lost batches to an optimize is listed before what would see its base
-        assert set(re.findall(r"Location: (\w+)", plan)) == {"CatalogFileIndex", "InMemoryFileIndex"}, plan
 
 
 def test_readers_see_one_state_or_another_while_batches_come_and_go(shrunk, spark, target: str) -> None:
