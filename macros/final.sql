@@ -82,7 +82,7 @@
     {% if batches and as_of < batches.first %}
         {{ collapsing._raise(
             name, 'final has no state as_of=' ~ as_of ~ ': ' ~ relation.identifier ~ ' was '
-            ~ ('optimized or rebuilt' if batches.base else 'built') ~ ' later, and has the states after batches ' ~ batches.first ~ ' to ' ~ batches.last
+            ~ ('optimized or rebuilt' if batches.base else 'built') ~ ' later, and holds the states after batches ' ~ batches.first ~ ' to ' ~ batches.last
         ) }}
     {% endif %}
 {% endmacro %}

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Turn each rule of the package around, one at a time, and show that the default tests notice: run by scripts/mutate.
 
-A mutant is a line of SQL in a macro with a comparison, an order or a condition reversed. dbt's unit tests judge it first, all in one
-Spark session; where they pass, the test files that the mutant names run in a process of their own. A mutant that both let pass has
-survived, and so has one whose line is not there any more.
+A mutant is a line of SQL in a macro with a comparison, an order or a condition reversed. dbt's unit tests judge it first, all in
+one Spark session; where they pass, the test files that the mutant names run in a process of their own. A mutant that both let
+pass has survived, and so has one whose line is not there any more.
 """
 
 from __future__ import annotations
@@ -47,7 +47,11 @@ class Mutant:
 
 
 FOLD, DECISIONS, COMBINE = "fold/fold.sql", "fold/decisions.sql", "fold/combine.sql"
-VERSIONED, UNVERSIONED, COLLAPSING = "engines/versioned_collapsing.sql", "engines/unversioned_deletes.sql", "engines/collapsing.sql"
+VERSIONED, UNVERSIONED, COLLAPSING = (
+    "engines/versioned_collapsing.sql",
+    "engines/unversioned_deletes.sql",
+    "engines/collapsing.sql",
+)
 REPLACING, DEDUPLICATING = "engines/replacing.sql", "engines/deduplicating.sql"
 MANIFEST, PLAN, BLOCKS = "batch/manifest.sql", "batch/plan.sql", "batch/blocks.sql"
 MEASURES, PROJECT, MERGED = "projections/measures.sql", "projections/project.sql", "projections/final.sql"
@@ -74,8 +78,12 @@ MUTANTS = [
     Mutant(FOLD, "and stored.ledger_batch not in", "and stored.ledger_batch in", "undo"),
     Mutant(DECISIONS, "'incoming.ledger_rank = 1'", "'incoming.ledger_rank > 1'"),
     Mutant(DECISIONS, "ledger_copy > 1 then", "ledger_copy = 1 then", "decisions"),
-    Mutant(DECISIONS, "incoming.ledger_delete = (last_state.ledger_sign <> 1)", "incoming.ledger_delete <> (last_state.ledger_sign <> 1)",
-           "decisions engines"),
+    Mutant(
+        DECISIONS,
+        "incoming.ledger_delete = (last_state.ledger_sign <> 1)",
+        "incoming.ledger_delete <> (last_state.ledger_sign <> 1)",
+        "decisions engines",
+    ),
     Mutant(DECISIONS, "not ledger_applies then 'stale'", "ledger_applies then 'stale'", "decisions"),
     Mutant(DECISIONS, "stored.ledger_batch < asked.ledger_batch", "stored.ledger_batch <= asked.ledger_batch", "decisions"),
     Mutant(DECISIONS, "~ ' = -1') }}", "~ ' = 1') }}"),
@@ -93,14 +101,24 @@ MUTANTS = [
     Mutant(VERSIONED, "ledger_sign * ledger_net > 0", "ledger_sign * ledger_net < 0", "clickhouse"),
     Mutant(VERSIONED, "order by ledger_batch desc, ledger_place desc", "order by ledger_batch, ledger_place", "clickhouse"),
     Mutant(REPLACING, "'ledger_batch desc', 'ledger_place desc'", "'ledger_batch', 'ledger_place'", "clickhouse"),
-    Mutant(REPLACING, "across_partitions) ~ ' where ledger_sign = 1)'", "across_partitions) ~ ' where ledger_sign = 0)'", "clickhouse"),
+    Mutant(
+        REPLACING,
+        "across_partitions) ~ ' where ledger_sign = 1)'",
+        "across_partitions) ~ ' where ledger_sign = 0)'",
+        "clickhouse",
+    ),
     Mutant(DEDUPLICATING, "last_state.ledger_sign is null", "last_state.ledger_sign is not null"),
     Mutant(COMBINE, "if(old.ledger_sign = 1 and not new.ledger_delete", "if(old.ledger_sign = 0 and not new.ledger_delete"),
     # final
     Mutant("final.sql", "cancels.ledger_batch > states.ledger_batch", "cancels.ledger_batch < states.ledger_batch"),
     Mutant("final.sql", "where states.ledger_sign = 1", "where states.ledger_sign = 0"),
     Mutant("final.sql", "where ledger_sign = -1", "where ledger_sign = 1"),
-    Mutant("storage/visible.sql", "ledger_batch > 0 and ledger_batch > -ledger_base", "ledger_batch > 0 and ledger_batch < -ledger_base", "optimize"),
+    Mutant(
+        "storage/visible.sql",
+        "ledger_batch > 0 and ledger_batch > -ledger_base",
+        "ledger_batch > 0 and ledger_batch < -ledger_base",
+        "optimize",
+    ),
     Mutant("storage/visible.sql", "or ledger_batch > -' ~ base", "or ledger_batch < -' ~ base", "optimize"),
     # projections
     Mutant(PROJECT, "ledger_sign <> 0", "ledger_sign = 0"),
@@ -110,16 +128,37 @@ MUTANTS = [
     Mutant(MEASURES, "' is null, 0, ledger_sign)'", "' is not null, 0, ledger_sign)'"),
     Mutant(MERGED, "having sum(ledger_sign) <> 0", "having sum(ledger_sign) = 0"),
     Mutant("projections/watermark.sql", "read.last > of_source.last", "read.last < of_source.last", "projections"),
-    Mutant("projections/watermark.sql", "read.last < of_source.first", "read.last > of_source.first", "projections materializations"),
+    Mutant(
+        "projections/watermark.sql", "read.last < of_source.first", "read.last > of_source.first", "projections materializations"
+    ),
     # manifest and plan
     Mutant(PLAN, "'(not ' ~ collapsing._is_block_folded", "'(' ~ collapsing._is_block_folded", "intake materializations"),
     Mutant(MANIFEST, "' and planned_in not in ('", "' and planned_in in ('", "undo"),
-    Mutant(MANIFEST, "rejectattr('planned_in', 'in', found.unread)", "selectattr('planned_in', 'in', found.unread)", "materializations"),
-    Mutant("storage/batches.sql", "batches.base + 1 if batches.base else batches.first", "batches.base - 1 if batches.base else batches.last",
-           "materializations optimize"),
+    Mutant(
+        MANIFEST,
+        "rejectattr('planned_in', 'in', found.unread)",
+        "selectattr('planned_in', 'in', found.unread)",
+        "materializations",
+    ),
+    Mutant(
+        "storage/batches.sql",
+        "batches.base + 1 if batches.base else batches.first",
+        "batches.base - 1 if batches.base else batches.last",
+        "materializations optimize",
+    ),
     Mutant("batch/bad_rows.sql", "' is null')", "' is not null')", "materializations"),
-    Mutant("operations/optimize.sql", "where ledger_rank = 1 and ledger_sign in (0, 1)", "where ledger_rank = 1 and ledger_sign in (1)", "optimize"),
-    Mutant("operations/optimize.sql", "order by ledger_batch desc, ledger_sign desc", "order by ledger_batch, ledger_sign desc", "optimize"),
+    Mutant(
+        "operations/optimize.sql",
+        "where ledger_rank = 1 and ledger_sign in (0, 1)",
+        "where ledger_rank = 1 and ledger_sign in (1)",
+        "optimize",
+    ),
+    Mutant(
+        "operations/optimize.sql",
+        "order by ledger_batch desc, ledger_sign desc",
+        "order by ledger_batch, ledger_sign desc",
+        "optimize",
+    ),
 ]
 
 

@@ -22,9 +22,8 @@
     {% if changed_rules or (should_full_refresh() and (changes.added or changes.other)) %}
         {{ return({'stored': names, 'wanted': wanted, 'added': [], 'created': true, 'rebuild': false}) }}
     {% endif %}
-    {% set stored = (described.columns + changes.added) | map(attribute='name') | list %}
     {{ return({
-        'stored': stored, 'wanted': wanted, 'added': changes.added, 'created': false,
+        'stored': described.columns | map(attribute='name') | list, 'wanted': wanted, 'added': changes.added, 'created': false,
         'rebuild': should_full_refresh() and batches is not none
     }) }}
 {% endmacro %}
@@ -32,8 +31,11 @@
 
 {# Creates a ledger's table, or gives it new columns, as _check_table has found. #}
 {% macro _prepare_table(ledger, settings, table) %}
-    {% do collapsing._add_columns(ledger, table.added) if table.added %}
-    {% if table.created %}
+    {% if table.added %}
+        {% do collapsing._add_columns(ledger, table.added) %}
+        {#- where they stand is the format's: on parquet before ledger_batch, which is the partition -#}
+        {% do table.update({'stored': collapsing._describe(ledger).columns | map(attribute='name') | list}) %}
+    {% elif table.created %}
         {% set rules = collapsing._as_property(collapsing._rules_of(settings)) %}
         {% do collapsing._recreate(ledger, table.wanted, {'collapsing.rules': rules}) %}
         {% do persist_constraints(ledger, model) %}

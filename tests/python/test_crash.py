@@ -11,7 +11,9 @@ from support.lives import LEDGERS, SUMMED, built, live_project, stage
 from support.targets import PLAIN, TARGETS, WITH_LOG
 
 # Where a run dies: before the statement that begins so; `{}` is the model.
-APPEND = dict.fromkeys(TARGETS, "insert overwrite table crash.{} ") | dict.fromkeys(WITH_LOG, "insert into crash.{} replace where")
+APPEND = dict.fromkeys(TARGETS, "insert overwrite table crash.{} ") | dict.fromkeys(
+    WITH_LOG, "insert into crash.{} replace where"
+)
 OTHER = b'{"engine": "other"}'.hex()  # what a table was created for, as its properties have it
 LEDGER_STEPS = [
     case("describe query"),

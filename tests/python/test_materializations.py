@@ -39,7 +39,7 @@ def _staged(*blocks: str) -> str:
 @pytest.fixture(scope="module")
 def project(make_project) -> DbtProject:
     """A ledger, a projection of it and views of both; block b1 is folded."""
-    hooks = "{{ config(pre_hook=\"insert into materialized.hooked select 'before'\", post_hook=\"insert into materialized.hooked"
+    hooks = '{{ config(pre_hook="insert into materialized.hooked select \'before\'", post_hook="insert into materialized.hooked'
     files = {
         "models/stage.sql": VIEW + f"select * from ({_staged(*ROWS)}) where block <= '{{{{ var('upto', 'b4') }}}}'",
         "models/orders.sql": model("ledger(ref('stage'))", LEDGER),

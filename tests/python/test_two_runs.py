@@ -81,7 +81,9 @@ def test_the_hold_of_a_killed_run_is_given_up_when_asked_or_when_it_is_old(proce
         assert "is being written by the dbt run" in held.communicate()[0] and held.returncode == 1
         if way:
             assert processes.start(*way).wait() == 0
-        again = processes.start("run", "--select", "slow", "--vars", "{collapsing_lock_timeout_hours: 0.0001}" if not way else "{}")
+        again = processes.start(
+            "run", "--select", "slow", "--vars", "{collapsing_lock_timeout_hours: 0.0001}" if not way else "{}"
+        )
         assert again.communicate()[0] and again.returncode == 0
         assert spark.sql(f"select id, ledger_batch from {processes.name}.slow").collect() == [(0, 1)]
         spark.sql(f"drop table {processes.name}.slow")
