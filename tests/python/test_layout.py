@@ -1,0 +1,39 @@
+"""What the folders of macros promise to a reader, and to a docs site."""
+
+from __future__ import annotations
+
+import re
+
+import yaml
+
+from support.dbt_project import REPOSITORY
+
+MACROS = REPOSITORY / "macros"
+DEFINED = re.compile(r"\{%-? *macro +(\w+)")
+
+
+def test_a_docs_site_hides_each_private_macro() -> None:
+    defined = {name for file in MACROS.rglob("*.sql") for name in DEFINED.findall(file.read_text())}
+    hidden = yaml.safe_load((MACROS / "private.yml").read_text())["macros"]
+    assert {macro["name"] for macro in hidden if not macro["docs"]["show"]} == {name for name in defined if name.startswith("_")}
+
+
+def test_one_public_macro_a_file_named_for_it() -> None:
+    for file in MACROS.rglob("*.sql"):
+        public = [name for name in DEFINED.findall(file.read_text()) if not name.startswith("_")]
+        assert public in ([], [file.stem]), file
+        assert not public or file.with_suffix(".yml").exists(), file
+
+
+def test_only_storage_asks_for_the_format() -> None:
+    """How a table is stored is known in one folder: nobody else names a format of storage, or asks whether it has a log."""
+    asks = re.compile(r"_has_log|_(?:parquet|log)_\w+|file_format|'(?:delta|iceberg|parquet)'")
+    asking = {file.parent.name for file in MACROS.rglob("*.sql") if asks.search(file.read_text())}
+    assert asking == {"storage"}
+
+
+def test_only_an_engine_s_own_file_names_it() -> None:
+    """The fold asks the rules of an engine; it does not branch on its name."""
+    names = re.compile(r"settings\.engine (?:==|!=|in)|settings\.deletes (?:==|!=)")
+    naming = {str(file.relative_to(MACROS)) for file in MACROS.rglob("*.sql") if names.search(file.read_text())}
+    assert naming <= {"engines/engines.sql", "settings/ledger_settings.sql"}
