@@ -87,9 +87,9 @@ def test_a_full_refresh_that_dies_is_finished_by_the_next_run(crash, dying: list
     project, life = crash
     names = built(dying)
     failpoint = Failpoint(tuple(names), CREATES.get(target, "create table crash.{} "), 1)
-    project.invoke("run", "--full-refresh", "--select", *dying, callbacks=[failpoint])
-    assert failpoint.died == set(dying)
-    project.invoke("run", "--full-refresh", "--select", *names[len(dying) :], callbacks=[failpoint])
+    # the projections first: they read ledgers, which are gone when they have died in the middle of a full refresh
+    for models in (names[len(dying) :], dying):
+        project.invoke("run", "--full-refresh", "--select", *models, callbacks=[failpoint])
     assert failpoint.died == set(names)
     for name in names if target in ON_DISK else ():
         task = _folder(spark, name) / "_temporary" / "0" / "task"
