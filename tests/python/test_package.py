@@ -105,7 +105,7 @@ def test_a_run_without_news_takes_no_batch(shop) -> None:
     assert shop.batches("orders_by_shop") == [1, 2]
 
 
-@pytest.mark.parametrize("command", ["compile", "docs generate", "show --select orders", "test", "run --empty"])
+@pytest.mark.parametrize("command", ["compile", "docs generate", "show --select orders", "test", "run --empty --select orders+1"])
 def test_commands_that_must_not_write(shop, command: str) -> None:
     if not shop.rows("select * from arrived where block = 'wednesday'"):
         arrive(shop, "wednesday", "(3, 3, false, 'south', 8, 8)")
