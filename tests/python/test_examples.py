@@ -15,7 +15,11 @@ EXAMPLES = ("--select", "path:models/examples")
 PROJECTIONS = ("example4_by_dim1", "complex_key_by_tenant")
 LEDGERS = tuple(name for name in EXPECTED if name not in PROJECTIONS)
 # ledgers and projections with their stages: views over a final never go stale, and are made once
-FOLDED = ("--select", "path:models/examples,config.materialized:incremental", "path:models/examples,*_stage")
+FOLDED = (
+    "--select",
+    *(f"path:models/examples,config.materialized:incremental_{kind}" for kind in ("ledger", "projection")),
+    "path:models/examples,*_stage",
+)
 
 # The article's output, as it prints it. The last column of a step is the sign, which a final does not have.
 PRINTED = {
@@ -110,7 +114,9 @@ def steps(repository: DbtProject) -> dict[int, dict[str, Held]]:
         for ledger in [name for name in names if name in LEDGERS]:
             folder = f"path:models/examples/{ledger}"
             # views over a final never go stale, and are made once
-            folded = [f"{folder},config.materialized:incremental", f"{ledger}_stage"]
+            folded = [f"{folder},config.materialized:incremental_{kind}" for kind in ("ledger", "projection")] + [
+                f"{ledger}_stage"
+            ]
             selected += [folder] if step == first_step(ledger) else folded
         repository.run("run", "--select", *selected, variables={"examples_step": step})
         held[step] = held[step - 1] | look(repository, names)
