@@ -112,13 +112,13 @@ def test_a_full_refresh_that_dies_after_its_commit_is_finished_by_the_next_run(c
 
 
 def test_a_table_that_dies_while_it_is_created_again_is_finished_by_the_next_run(crash, dying: list[str], spark, target) -> None:
-    """Of other rules or columns a full refresh drops the table: here it was dropped, and not created."""
+    """Of other rules or columns a full refresh drops the table: here it was dropped, and is not there."""
     project, life = crash
-    creates = "create or replace table crash.{} (" if target in WITH_LOG else "create table crash.{} ("
+    replaces = "create or replace table crash.{} (" if target in WITH_LOG else "insert overwrite table crash.{}__unfinished"
     for name in reversed(built(dying)):
         for mark in ("collapsing.rules", "collapsing.projection"):
             project.sql(f"alter table crash.{name} set tblproperties ('{mark}' = '{OTHER}')")
-        failpoint = Failpoint((name,), creates, 1)
+        failpoint = Failpoint((name,), replaces, 1)
         project.invoke("run", "--full-refresh", "--select", name, callbacks=[failpoint])
         assert failpoint.died == {name}
         if target in ON_DISK:
