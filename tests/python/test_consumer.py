@@ -11,10 +11,8 @@ from support.dbt_project import LEDGER, VIEW, DbtProject, model
 from support.targets import TARGETS
 
 SUMS = {"group_by": ["shop"], "measures": {"n": "count(*)", "amount": "sum(amount)"}}
-# Models of one alias, one after the other: dbt-spark writes both through one temporary view of the session.
-ALONE = ("--threads", "1")
 # What a block asks for once the views are there.
-FOLD = (*ALONE, "--select", "orders_eu", "orders_us", "sums_eu", "sums_us")
+FOLD = ("--select", "orders_eu", "orders_us", "sums_eu", "sums_us")
 # The schema that a model names is the whole name, as many projects have it.
 SCHEMAS = "{% macro generate_schema_name(name, node) %}{{ name or target.schema }}{{ var('suffix', '') }}{% endmacro %}\n"
 COLUMNS = {
@@ -84,7 +82,7 @@ def consumer(make_project) -> DbtProject:
     columns = "id bigint, version int, is_deleted boolean, shop string, amount bigint, loaded_at timestamp, block string"
     project.sql(f"create table consumer.arrived (region string, {columns}) using parquet")
     _arrive(project, "'eu', 1, 1, false, 'north', 10", "'us', 1, 1, false, 'west', 7")
-    project.run("build", *ALONE)
+    project.run("build")
     return project
 
 

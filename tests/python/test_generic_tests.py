@@ -181,7 +181,7 @@ COLLAPSED = {
     "missing": [],
     "kept_alive": [],
 }
-pytestmark = [pytest.mark.full, pytest.mark.only("parquet")]  # breaks tables by their partitions
+pytestmark = pytest.mark.only("parquet")  # breaks tables by their partitions
 DOCTORED = """
 {%- if execute -%}
 {{ collapsing._unaccounted(
