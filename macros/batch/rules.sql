@@ -10,6 +10,7 @@
 {% macro _check_table(ledger, settings, columns, batches) %}
     {% set existing, wanted = load_relation(ledger), collapsing._ledger_columns(columns, settings, ledger) %}
     {% set names = wanted | map(attribute='name') | list %}
+    {% do collapsing._check_contract(wanted) %}
     {% if existing is none or existing.is_view %}
         {{ return({'stored': names, 'wanted': wanted, 'added': [], 'created': true, 'rebuild': false}) }}
     {% endif %}

@@ -42,6 +42,7 @@
     {% for column in collapsing._columns_of_query(collapsing._project(source, settings, types, all, source_projection)) %}
         {% do columns.append({'name': column.name, 'dtype': collapsing._stored_type(column.dtype, projection)}) %}
     {% endfor %}
+    {% do collapsing._check_contract(columns) %}
     {% if read and upto >= read.last and upto != read.base and described.columns == columns
         and collapsing._is_appendable(projection, described) %}
         {{ return(dict(all, rebuild=true, number=-upto, batches=read, properties=properties)) }}

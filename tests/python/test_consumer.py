@@ -8,7 +8,6 @@ import shutil
 import pytest
 
 from support.dbt_project import LEDGER, VIEW, DbtProject, model
-from support.targets import TARGETS
 
 SUMS = {"group_by": ["shop"], "measures": {"n": "count(*)", "amount": "sum(amount)"}}
 # What a block asks for once the views are there.
@@ -94,6 +93,7 @@ def _arrive(project: DbtProject, *rows: str) -> None:
 
 
 def test_tables_of_one_name_in_two_schemas_keep_apart(consumer) -> None:
+    """Built at the same time, by threads of one session."""
     _arrive(consumer, "'eu', 1, 2, false, 'south', 11", "'us', 1, 2, true, 'west', 7")
     consumer.run("run", *FOLD)
     assert consumer.rows("select * from live_eu") == [("south", 1, 11)]
@@ -103,13 +103,6 @@ def test_tables_of_one_name_in_two_schemas_keep_apart(consumer) -> None:
         assert {"orders", "orders__manifest", "orders__history", "sums"} <= names
     kept = [name for _, name, is_temporary in consumer.rows("show tables in consumer") if not is_temporary]
     assert [name for name in kept if name.startswith(("orders", "sums"))] == []
-
-
-@pytest.mark.only(*(target for target in TARGETS if target != "cluster"))  # on Thrift each model has a session of its own
-def test_tables_of_one_name_are_not_built_at_the_same_time(consumer) -> None:
-    said = " ".join(consumer.fails("run", "--select", "orders_eu", "orders_us").split())
-    assert "the model 'orders_us' has the alias 'orders' too, in another schema" in said
-    assert "run them with --threads 1" in said
 
 
 def test_a_tag_selects_one_region(consumer) -> None:
