@@ -109,7 +109,7 @@ KINDS = {
 OPTIMIZED = """{{% set ledger = ref('{kind}') %}}
 {{% if execute %}}
 {{% set settings = collapsing._ledger_settings('{kind}', collapsing._model_of(ledger).config.meta.collapsing) %}}
-select * from {{{{ collapsing._collapsed_rows(ledger, settings) }}}} where stream is not null
+select * from {{{{ collapsing._engine(settings).collapsed(ledger, settings) }}}} where stream is not null
 {{% endif %}}
 """
 
