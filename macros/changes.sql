@@ -15,8 +15,8 @@
     {% set batches = collapsing._batches_of(collapsing._named(ledger)) %}
     {% if batches and after < batches.base %}
         {{ collapsing._raise(
-            ledger.identifier, 'changes after=' ~ after ~ ' cannot be told any more: the ledger was optimized or rebuilt at batch '
-            ~ batches.base ~ '. Read it from the beginning (after=0) into a model that is built anew'
+            ledger.identifier, 'changes after=' ~ after ~ ' cannot be told any more: the ledger was optimized up to batch '
+            ~ batches.base ~ ', or rebuilt at it. Read it from the beginning (after=0) into a model that is built anew'
         ) }}
     {% endif %}
     {{ return('(select * from ' ~ ledger ~ ' where ledger_batch > ' ~ after ~ ')') }}
