@@ -76,13 +76,25 @@
 {% endmacro %}
 
 
+{# Returns whether a base was made by an optimize: one that a full refresh has written stands for no batch but its own. #}
+{% macro _is_optimized(relation, batches) %}
+    {% set manifest = load_relation(collapsing._manifest_relation(relation)) %}
+    {% if not batches.base or manifest is none %}
+        {{ return(batches.base > 0) }}
+    {% endif %}
+    {{ return(collapsing._rows_of(
+        'select 1 from ' ~ manifest ~ ' where ledger_batch = -' ~ batches.base ~ ' and planned_in < ' ~ batches.base ~ ' limit 1'
+    ) | length > 0) }}
+{% endmacro %}
+
+
 {# Raises an error: the state after a batch is asked for that is older than all that a ledger or projection holds. #}
 {% macro _check_batch_is_there(name, relation, as_of) %}
     {% set batches = collapsing._batches_of(collapsing._named(relation)) %}
     {% if batches and as_of < batches.first %}
         {{ collapsing._raise(
             name, 'final has no state as_of=' ~ as_of ~ ': ' ~ relation.identifier ~ ' was '
-            ~ ('optimized or rebuilt' if batches.base else 'built') ~ ' later, and holds the states after batches ' ~ batches.first ~ ' to ' ~ batches.last
+            ~ ('optimized' if collapsing._is_optimized(relation, batches) else 'built') ~ ' later, and holds the states after batches ' ~ batches.first ~ ' to ' ~ batches.last
         ) }}
     {% endif %}
 {% endmacro %}

@@ -19,7 +19,7 @@
     {% set known = settings.block and not undoes %}
     {% do collapsing._write_history_row(ledger, batch.number, [
         batch.blocks | length if known else 'null',
-        batch.rows if known else 'null',
+        batch.rows if known else 0 if undoes else 'null',
         collapsing._decision_map(batch.decisions) if known else 'null',
         batch.states, batch.cancels, batch.tombstones, undoes or 'null', seconds, "'" ~ invocation_id ~ "'"
     ]) %}
@@ -50,7 +50,7 @@
         {% set known = row[3] is none %}
         {% do collapsing._write_history_row(ledger, number, [
             row[0] if known else 'null',
-            row[1] if known else 'null',
+            row[1],
             collapsing._decision_map(fromjson(row[2])) if known and row[2] else 'null',
             row[5], row[6], row[7], 'null' if known else row[3], 'null', collapsing._text_literal(row[4])
         ]) %}

@@ -151,7 +151,7 @@
         from ({{ collapsing._appended_by(view, ledger, settings, columns, batch.number) }})
         {%- if counted %}
         union all
-        select decision, count(*), 0, 0 from {{ view }} group by decision
+        select ledger_decision, count(*), 0, 0 from {{ view }} group by ledger_decision
         {%- endif %}
     {% endset %}
     {% set decisions = dict(batch.bad) %}

@@ -1,6 +1,6 @@
 {#
     Returns a subquery of one row per key, what the key is after its events were folded one after another with the SQL of the
-    setting `combine`: its columns, the system columns of an event, `last_state` where the ledger was looked up, and
+    setting `combine`: its columns, the system columns of an event, `ledger_last_state` where the ledger was looked up, and
     `ledger_applied`. The first event of a key, or the first after a delete, has no old row and is taken as it is. An event that the
     engine's rule keeps out is skipped, as in the fold without combine.
 #}
@@ -11,21 +11,21 @@
     select
         incoming.*
         {%- if looked_up %},
-        last_state
+        ledger_last_state
         {%- endif %}
     from (
         select
             {%- if looked_up %}
-            last_state,
+            ledger_last_state,
             {%- endif %}
             aggregate(
                 events,
                 named_struct(
                     {%- for field in fields %}
-                    '{{ field.name }}', {{ 'last_state.' ~ adapter.quote(field.name) if looked_up and not field.name.startswith('ledger_')
+                    '{{ field.name }}', {{ 'ledger_last_state.' ~ adapter.quote(field.name) if looked_up and not field.name.startswith('ledger_')
                         else 'cast(null as ' ~ field.dtype ~ ')' }},
                     {%- endfor %}
-                    'ledger_sign', {{ 'cast(last_state.ledger_sign as int)' if looked_up else 'cast(null as int)' }},
+                    'ledger_sign', {{ 'cast(ledger_last_state.ledger_sign as int)' if looked_up else 'cast(null as int)' }},
                     'ledger_applied', false
                 ),
                 (old, new) -> if(
@@ -44,7 +44,7 @@
             -- all events of a key in the order in which they follow each other
             select
                 {%- if looked_up %}
-                any_value(last_state) as last_state,
+                any_value(ledger_last_state) as ledger_last_state,
                 {%- endif %}
                 sort_array(collect_list(struct({{ collapsing._row_list(fields | map(attribute='name') | list) }}))) as events
             from {{ classified }}

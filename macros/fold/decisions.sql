@@ -132,7 +132,7 @@ with
 classified as (
     select
         *,
-        'applied' as decision
+        'applied' as ledger_decision
     from staged
     where ledger_reason is null
 )
@@ -141,7 +141,7 @@ classified as (
 select
     {{ collapsing._select_list(names, indent=4) }},
     ledger_batch,
-    decision
+    ledger_decision as decision
 from classified
 union all
 select

@@ -24,7 +24,7 @@ with
         {{ return(collapsing._classified(unread, touched, settings, columns)) }}
     {% endif %}
     {{ return(
-        "classified as (\n    select\n        *,\n        'applied' as decision\n    from (\n    " ~ unread ~ '\n    )\n)'
+        "classified as (\n    select\n        *,\n        'applied' as ledger_decision\n    from (\n    " ~ unread ~ '\n    )\n)'
     ) }}
 {% endmacro %}
 
@@ -113,10 +113,10 @@ classified as (
     select
         incoming.*,
         {%- if touched %}
-        struct(last_state.*) as last_state,
+        struct(last_state.*) as ledger_last_state,
         {{ collapsing._applies(engine, settings, columns) }} as ledger_applies,
         {%- endif %}
-        {{ collapsing._decision(settings, columns, touched) }} as decision
+        {{ collapsing._decision(settings, columns, touched) }} as ledger_decision
     from numbered as incoming
     {%- if touched %}
     left join last_state
@@ -135,12 +135,12 @@ classified as (
 #}
 {% macro _appended(source, settings, columns, number, looked_up) %}
 {%- set engine = collapsing._engine(settings) -%}
-{%- set cancel = ['if(last_state.ledger_sign = 1, -1, null)'] if looked_up and engine.cancels else [] -%}
+{%- set cancel = ['if(ledger_last_state.ledger_sign = 1, -1, null)'] if looked_up and engine.cancels else [] -%}
 {%- set own = 'if(ledger_delete, ' ~ (0 if engine.tombstones else 'null') ~ ', 1)' -%}
 select
     {%- for column in collapsing._kept_columns(columns, settings) %}
     {%- set name = adapter.quote(column.name) %}
-    {{ 'if(appended.ledger_sign = -1, last_state.' ~ name ~ ', ' ~ name ~ ') as ' ~ name if cancel else name }},
+    {{ 'if(appended.ledger_sign = -1, ledger_last_state.' ~ name ~ ', ' ~ name ~ ') as ' ~ name if cancel else name }},
     {%- endfor %}
     cast(appended.ledger_sign as tinyint) as ledger_sign,
     ledger_block,
@@ -150,7 +150,7 @@ select
     {{ number }} as ledger_batch
 from {{ source }}
 lateral view explode(array_compact(array({{ (cancel + [own]) | join(', ') }}))) appended as ledger_sign
-where {{ 'ledger_applied' if settings.combine else "decision in ('applied', 'orphan_delete')" }}
+where {{ 'ledger_applied' if settings.combine else "ledger_decision in ('applied', 'orphan_delete')" }}
 {%- endmacro %}
 
 

@@ -59,10 +59,11 @@
     {% for id in node.depends_on.nodes if collapsing._kind_if_any(graph.nodes.get(id)) %}
         {% do sources.append(graph.nodes[id]) %}
     {% endfor %}
+    {% set read = node.depends_on.nodes | map('replace', 'model.', '') | join(', ') %}
     {% if sources | length != 1 %}
         {{ collapsing._raise(
-            node.name, 'a projection reads one ledger or projection, a model whose settings say how its rows collapse, through ref(); found: '
-            ~ (sources | map(attribute='name') | join(', ') or 'none')
+            node.name, 'a projection reads one ledger, a model whose settings say how its rows collapse, or one projection, through ref(); '
+            ~ (read or 'what it reads') ~ (' is none' if not sources else ' are several')
         ) }}
     {% endif %}
     {{ return(ref(sources[0].package_name, sources[0].name, version=sources[0].version)) }}

@@ -136,7 +136,7 @@ class Arrival:
     ("block", "begins"),
     [
         ("b", "insert overwrite table intake.kept__manifest"),
-        ("d", "create or replace temporary view kept__dbt_tmp"),
+        ("d", "cache table `intake__kept__classified"),
         ("f", "insert overwrite table intake.kept partition"),
     ],
 )
@@ -181,4 +181,4 @@ def test_a_full_refresh_that_would_lose_blocks_is_refused(arriving) -> None:
     arriving.sql("insert into intake.arrived select * from intake.all_of_it where block = 'a'")
     arriving.run("run", "--full-refresh", *ARRIVED)
     assert arriving.rows("select count(distinct ledger_batch) from kept") == [(1,)]
-    assert arriving.rows("select sum(ledger_sign) from sums") == [(5,)]
+    assert arriving.rows("select sum(ledger_sign) from sums where ledger_batch < 0") == [(5,)]
