@@ -21,6 +21,7 @@
         {%- set rows = source if table.after is not none else collapsing._visible_rows(source) -%}
         {%- set partials = collapsing._project(rows, settings, table.types, table, source_projection) -%}
         {%- if table.rebuild -%}
+            {%- do collapsing._drop_covered(projection, table.batches) -%}
             {%- do collapsing._write_base(projection, table.batches, table.upto, partials, has_readers=false) -%}
             {%- do collapsing._set_properties(projection, table.properties) -%}
         {%- else -%}
