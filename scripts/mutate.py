@@ -179,7 +179,7 @@ class Court:
             return None
         path.write_text(text.replace(mutant.old, mutant.new, 1))
         try:
-            if not self.project.invoke("build", "--select", "path:models/unit_tests").success:
+            if not self.project.invoke("build", "--log-level", "none", "--select", "path:models/unit_tests").success:
                 return "dbt's unit tests"
             return next((name for name in mutant.tests.split() if not self._passes(name)), None)
         finally:
