@@ -53,7 +53,7 @@ VERSIONED, UNVERSIONED, COLLAPSING = (
     "engines/collapsing.sql",
 )
 REPLACING, DEDUPLICATING = "engines/replacing.sql", "engines/deduplicating.sql"
-MANIFEST, PLAN, BLOCKS = "batch/manifest.sql", "batch/plan.sql", "batch/blocks.sql"
+MANIFEST, PLAN = "batch/manifest.sql", "batch/plan.sql"
 MEASURES, PROJECT, MERGED = "projections/measures.sql", "projections/project.sql", "projections/final.sql"
 
 MUTANTS = [

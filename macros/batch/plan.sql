@@ -185,10 +185,6 @@
     again: its projections would take them for read.
 #}
 {% macro _last_of_earlier_lives(ledger) %}
-    {% set lasts = [0] %}
-    {% for relation in [ledger, collapsing._manifest_relation(ledger)] %}
-        {% set batches = collapsing._batches_of(relation, ledger) %}
-        {% do lasts.append(batches.last) if batches %}
-    {% endfor %}
-    {{ return(lasts | max) }}
+    {% set earlier = collapsing._batches_of(collapsing._manifest_relation(ledger), ledger) %}
+    {{ return(earlier.last if earlier else 0) }}
 {% endmacro %}
