@@ -13,11 +13,16 @@
         {{ return(collapsing._visible_rows(ledger)) }}
     {% endif %}
     {% set batches = collapsing._batches_of(collapsing._named(ledger)) %}
-    {% if batches and after < batches.base %}
-        {{ collapsing._raise(
-            ledger.identifier, 'changes after=' ~ after ~ ' cannot be told any more: the ledger was optimized up to batch '
-            ~ batches.base ~ ', or rebuilt at it. Read it from the beginning (after=0) into a model that is built anew'
-        ) }}
+    {% set gone = 'changes after=' ~ after ~ ' cannot be told any more: the ledger was optimized or rebuilt at a later batch' %}
+    {% set advice = '. Read it from the beginning (after=0) into a model that is built anew' %}
+    {#- a ledger that was built anew goes on counting: its first batch holds what all of them held -#}
+    {% if batches and after < batches.first and batches.first > 1 %}
+        {{ collapsing._raise(node.name, gone ~ ', ' ~ batches.first ~ advice) }}
     {% endif %}
-    {{ return('(select * from ' ~ ledger ~ ' where ledger_batch > ' ~ after ~ ')') }}
+    {#- a view over this stops as well, at the rows of the base that stands for the batches that it would miss -#}
+    {% set stop = 'raise_error(' ~ collapsing._text_literal('collapsing: ' ~ node.name ~ ': ' ~ gone ~ advice) ~ ')' %}
+    {{ return(
+        '(select * from ' ~ ledger ~ ' where (ledger_batch > ' ~ after ~ ' or ledger_batch < -' ~ after ~ ') and if(ledger_batch < 0, '
+        ~ stop ~ ', true))'
+    ) }}
 {% endmacro %}

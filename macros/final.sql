@@ -91,7 +91,9 @@
 {# Raises an error: the state after a batch is asked for that is older than all that a ledger or projection holds. #}
 {% macro _check_batch_is_there(name, relation, as_of) %}
     {% set batches = collapsing._batches_of(collapsing._named(relation)) %}
-    {% if batches and as_of < batches.first %}
+    {% if batches and as_of > batches.last %}
+        {{ collapsing._raise(name, 'final has no state as_of=' ~ as_of ~ ' yet: the last batch is ' ~ batches.last) }}
+    {% elif batches and as_of < batches.first %}
         {{ collapsing._raise(
             name, 'final has no state as_of=' ~ as_of ~ ': ' ~ relation.identifier ~ ' was '
             ~ ('optimized' if collapsing._is_optimized(relation, batches) else 'built') ~ ' later, and holds the states after batches ' ~ batches.first ~ ' to ' ~ batches.last

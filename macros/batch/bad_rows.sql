@@ -138,7 +138,7 @@
 {% macro _rejected_values(rejects, settings, columns) %}
     {% set values = {
         'ledger_reason': collapsing._bad_reason(settings),
-        'ledger_block': 'cast(' ~ adapter.quote(settings.block) ~ ' as string)'
+        'ledger_block': collapsing._token(settings, columns)
     } %}
     {% for column in columns %}
         {% do values.update({column.name: adapter.quote(column.name)}) %}

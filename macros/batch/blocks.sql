@@ -7,13 +7,30 @@
     {% set block = adapter.quote(settings.block) %}
     {% set dtype = collapsing._token_type(settings, columns) %}
     {% set marks = {
-        'tinyint': ['', 'Y'], 'smallint': ['', 'S'], 'int': ['', ''], 'bigint': ['', 'L'], 'date': ["date'", "'"]
+        'tinyint': ['', 'Y'], 'smallint': ['', 'S'], 'int': ['', ''], 'bigint': ['', 'L'], 'date': ["date'", "'"],
+        'timestamp': ['timestamp_micros(', ')'], 'binary': ["X'", "'"]
     }.get(dtype) %}
     {% if marks %}
         {{ return(block ~ ' in (' ~ marks[0] ~ tokens | join(marks[1] ~ ', ' ~ marks[0]) ~ marks[1] ~ ')') }}
     {% endif %}
-    {% set block = block if dtype == 'string' else 'cast(' ~ block ~ ' as string)' %}
-    {{ return(block ~ ' in (' ~ collapsing._text_literals(tokens) ~ ')') }}
+    {{ return(collapsing._token(settings, columns) ~ ' in (' ~ collapsing._carried_literals(tokens) ~ ')') }}
+{% endmacro %}
+
+
+{#
+    Returns SQL for the text by which ledger and manifest know a block, NULL without a token; `of` is the alias of the stage, if it has one.
+    It is the same in every session: of a timestamp its microseconds since 1970, of binary its hexadecimal digits.
+#}
+{% macro _token(settings, columns, of=none) %}
+    {% if not settings.block %}
+        {{ return('cast(null as string)') }}
+    {% endif %}
+    {% set dtype = collapsing._token_type(settings, columns) %}
+    {% set block = (of ~ '.' if of else '') ~ adapter.quote(settings.block) %}
+    {% if dtype == 'timestamp' %}
+        {{ return('cast(unix_micros(' ~ block ~ ') as string)') }}
+    {% endif %}
+    {{ return('hex(' ~ block ~ ')' if dtype == 'binary' else block if dtype == 'string' else 'cast(' ~ block ~ ' as string)') }}
 {% endmacro %}
 
 
@@ -52,9 +69,9 @@
 {% endmacro %}
 
 
-{# Returns SQL for a token without what separates tokens, or ends a literal. #}
+{# Returns SQL for a token without what separates tokens, or ends a literal; of the empty one it is not empty. #}
 {% macro _packed(block) %}
-    {{ return('url_encode(' ~ block ~ ')') }}
+    {{ return("concat('x', hex(" ~ block ~ '))') }}
 {% endmacro %}
 
 

@@ -39,7 +39,7 @@
     Returns what is wrong with blocks whose token is the name of several unread files, a line each: how many rows, which block, which
     files, a key of each. A token of several files that names none, such as a day, is sound.
 #}
-{% macro _duplicate_blocks(unread, settings) %}
+{% macro _duplicate_blocks(unread, settings, columns) %}
     {% set lines = [] %}
     {% set sql %}
         select
@@ -48,7 +48,7 @@
             array_join(slice(sort_array(collect_list(ledger_file || ' with ' || ledger_key)), 1, 3), '; ')
         from (
             select
-                cast({{ adapter.quote(settings.block) }} as string) as ledger_block,
+                {{ collapsing._token(settings, columns) }} as ledger_block,
                 ledger_file,
                 count(*) as staged,
                 min({{ collapsing._key_as_json(settings.key) }}) as ledger_key

@@ -1,7 +1,7 @@
 {#
     <ledger>__manifest says what each batch of a ledger takes: a row for each block, and one without a block for the batch itself.
     A manifest is written before its batch and counts only once the batch is committed.
-        block       the token, as text; NULL in the row of the batch
+        block       the token, as _token has it; NULL in the row of the batch
         staged      how many rows the block, or the batch, had when it was planned
         planned_in  the batch
         decisions   of the batch: how many of its rows came to what; of a block NULL
@@ -20,7 +20,8 @@
     Returns, of a ledger that has the batches `batches`,
         undone         pairs [batch, the batch that it takes back], newest first
         unread         batches whose blocks count as unread again
-        folded         `with_blocks`: the blocks that are folded, [{block, planned_in, packed, bucket}], the last two for _is_packed_in
+        folded         `with_blocks`: the blocks that are folded, [{block, planned_in, packed, bucket}], block as _carried_text has it
+                       and the last two for _is_packed_in
         lacks_history  `with_history`: whether the last batch has no row in the history: its run was killed in between
     One row of JSON, by one task: dbt guesses types from each cell of a result, and there may be ten thousand blocks.
 #}
@@ -37,7 +38,7 @@
             {{ '(select count(*) from ' ~ history ~ ' where ledger_batch = ' ~ batches.last ~ ')' if history is not none else 0 }} as history_rows
             {%- if with_blocks %},
             to_json(
-                collect_list(struct(block, planned_in, {{ collapsing._packed('block') }} as packed, {{ collapsing._bucket('block') }} as bucket))
+                collect_list(struct({{ collapsing._carried_text('block') }} as block, planned_in, {{ collapsing._packed('block') }} as packed, {{ collapsing._bucket('block') }} as bucket))
                 filter (where block is not null)
             ) as blocks
             {%- endif %}
@@ -101,7 +102,7 @@
 {% macro _write_manifest(ledger, batch, stored_as) %}
     {% set values = ['(null, ' ~ batch.rows ~ 'L, ' ~ collapsing._decision_map(batch.decisions) ~ ', null, null)'] %}
     {% for block in batch.blocks %}
-        {% do values.append('(' ~ collapsing._text_literal(block.token) ~ ', ' ~ block.rows ~ 'L, null, null, null)') %}
+        {% do values.append('(' ~ collapsing._carried_literals([block.token]) ~ ', ' ~ block.rows ~ 'L, null, null, null)') %}
     {% endfor %}
     {% do collapsing._write_manifest_rows(ledger, batch.number, stored_as, values) %}
 {% endmacro %}
@@ -167,5 +168,11 @@
 {% macro _rows_not_undone(ledger) %}
     {% set rows = collapsing._visible_rows(ledger) %}
     {% set undone = collapsing._manifest_of(ledger, collapsing._batches_of(collapsing._named(ledger))).undone | sum(start=[]) %}
+    {{ return(collapsing._rows_not_in(rows, undone)) }}
+{% endmacro %}
+
+
+{# Returns what can stand behind `from` for rows without those of batches that were taken back and of their undos. #}
+{% macro _rows_not_in(rows, undone) %}
     {{ return('(select * from ' ~ rows ~ ' where ledger_batch not in (' ~ undone | join(', ') ~ '))' if undone else rows) }}
 {% endmacro %}

@@ -47,7 +47,7 @@
     Returns what a run folds, before any row of it is folded; bad rows stop the run here.
         number   the batch number that its rows will have
         rows     how many rows are unread
-        blocks   [{token, rows}] of their blocks, in token order
+        blocks   [{token, rows}] of their blocks, in token order; tokens as _carried_text has them
         bad      {reason: rows} of rows that cannot be folded
         unread   SQL that is true for the rows to fold; none for all
         bounds   SQL over the ledger's key columns, alias `stored`: outside of it no key of the batch can lie; or none
@@ -55,7 +55,7 @@
 #}
 {% macro _plan_batch(unread, ledger, settings, columns, last, manifest) %}
     {% set batch = collapsing._profile_unread(unread.view, settings, columns) %}
-    {% set duplicates = collapsing._duplicate_blocks(unread.view, settings) if unread.has_files and batch.rows else [] %}
+    {% set duplicates = collapsing._duplicate_blocks(unread.view, settings, columns) if unread.has_files and batch.rows else [] %}
     {% do collapsing._check_bad_rows(unread.view, ledger, settings, batch, duplicates) if batch.bad or duplicates %}
     {% set conditions = [] %}
     {#- what a cache has lost is read again: a block that lands meanwhile is not of this batch -#}
@@ -79,19 +79,19 @@
     {% set sql %}
         select
             grouping(ledger_block) = 1 as is_total,
-            ledger_block,
+            {{ collapsing._carried_text('ledger_block') }} as token,
             min(ledger_arrival) as arrival,
             count(*) as staged
             {%- for reason in reasons %},
             count_if(ledger_reason = '{{ reason }}') as {{ reason }}
             {%- endfor %}
             {%- for column in bounded %},
-            cast({{ collapsing._bound_text('min(' ~ adapter.quote(column.name) ~ ')', column.dtype) }} as string) as least_{{ loop.index }},
-            cast({{ collapsing._bound_text('max(' ~ adapter.quote(column.name) ~ ')', column.dtype) }} as string) as greatest_{{ loop.index }}
+            {{ collapsing._bound_text('min(' ~ adapter.quote(column.name) ~ ')', column.dtype) }} as least_{{ loop.index }},
+            {{ collapsing._bound_text('max(' ~ adapter.quote(column.name) ~ ')', column.dtype) }} as greatest_{{ loop.index }}
             {%- endfor %}
         from (
             select
-                cast({{ block }} as string) as ledger_block,
+                {{ collapsing._token(settings, columns) }} as ledger_block,
                 {{ block }} as ledger_arrival,
                 {{ collapsing._bad_reason(settings) }} as ledger_reason
                 {%- for column in bounded %},

@@ -8,17 +8,18 @@
     Without a block token nothing says which rows the ledger has folded: only decisions are counted then.
 #}
 {% macro _unaccounted(ledger, stage, settings, decided) %}
+{%- set token = collapsing._token(settings, collapsing._columns_of_query('select * from ' ~ stage)) -%}
 {%- set batches = collapsing._batches_of(ledger) if settings.block -%}
 {%- set manifest = collapsing._manifest_of(ledger, batches) -%}
 {%- set rows = collapsing._visible_rows(ledger) -%}
 with
 
-{{ collapsing._rows_of_all(rows if batches else none, stage, settings, decided) }},
+{{ collapsing._rows_of_all(rows if batches else none, stage, settings, decided, token) }},
 
 {{ collapsing._tally() }},
 
 {% if batches -%}
-{{ collapsing._compared_batches(ledger, stage, settings, batches, manifest) }},
+{{ collapsing._compared_batches(ledger, stage, batches, manifest, token) }},
 
 {% endif -%}
 judged as (
@@ -61,15 +62,14 @@ order by ledger_key, ledger_block, finding, expected, actual
     of the ledger (`found` 1 for all but the cancel rows that it writes itself). `ledger_row` tells the rows of a key in a batch
     apart, by version, order_by and sign: of other values a stage that is a view may give different ones today.
 #}
-{% macro _rows_of_all(ledger, stage, settings, decided) -%}
+{% macro _rows_of_all(ledger, stage, settings, decided, token) -%}
 {%- set key = 'struct(' ~ collapsing._row_list(settings.key) ~ ')' -%}
-{%- set block = 'cast(' ~ (adapter.quote(settings.block) if settings.block else 'null') ~ ' as string)' -%}
 {%- set places = collapsing._row_list((settings.version + settings.order_by) | unique | list) -%}
 {%- set placed = ', ' ~ places if places -%}
 rows_of_all as (
     select
         {{ key }} as ledger_key,
-        {{ block }} as ledger_block,
+        {{ token }} as ledger_block,
         cast(null as int) as ledger_batch,
         null as ledger_row,
         null as ledger_sign,
@@ -82,7 +82,7 @@ rows_of_all as (
     union all
     select
         {{ key }} as ledger_key,
-        {{ block }} as ledger_block,
+        {{ token }} as ledger_block,
         ledger_batch,
         struct({{ collapsing._own_sign(settings) }} as ledger_sign{{ placed }}) as ledger_row,
         null as ledger_sign,
@@ -191,8 +191,7 @@ tally as (
     batches of which every block is staged with as many rows as were folded, for of others a stage cannot tell what was decided.
     A base no longer has the rows that took each other back, and is not compared; nor is a batch that was taken back.
 #}
-{% macro _compared_batches(ledger, stage, settings, batches, manifest) -%}
-{%- set block = 'cast(' ~ adapter.quote(settings.block) ~ ' as string)' -%}
+{% macro _compared_batches(ledger, stage, batches, manifest, token) -%}
 planned as (
     select
         block as ledger_block,
@@ -205,10 +204,10 @@ planned as (
 
 staged_blocks as (
     select
-        {{ block }} as ledger_block,
+        {{ token }} as ledger_block,
         count(*) as staged
     from {{ stage }}
-    group by {{ block }}
+    group by 1
 ),
 
 compared as (

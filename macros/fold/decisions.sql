@@ -177,7 +177,7 @@ staged as (
         where
             {{ collapsing._is_folded(batches, manifest) }}
     ) as blocks
-        on cast(staged.{{ block }} as string) = blocks.ledger_block
+        on {{ collapsing._token(settings, columns, of='staged') }} = blocks.ledger_block
     {%- endif %}
 )
 {%- endmacro %}

@@ -161,7 +161,7 @@ select
         {{ collapsing._select_list(collapsing._kept_columns(columns, settings) | map(attribute='name')) }},
         {{ collapsing._is_delete(settings) }} as ledger_delete,
         {{ block }} as ledger_arrival,
-        cast({{ block }} as string) as ledger_block
+        {{ collapsing._token(settings, columns) }} as ledger_block
     from {{ source }}
     {%- if where %}
     where {{ where }}

@@ -17,7 +17,7 @@
 
     {#- the stage has the columns that the settings name, and so has the table, if it is there -#}
     {%- set columns = collapsing._stage_columns(sql, settings) -%}
-    {%- do collapsing._check_full_refresh(sql, ledger, settings, batches) -%}
+    {%- do collapsing._check_full_refresh(sql, ledger, settings, columns, batches) -%}
     {%- set last = batches.last if batches else collapsing._last_of_earlier_lives(ledger) -%}
     {%- set table = collapsing._check_table(ledger, settings, columns, batches) -%}
     {%- set batches = none if table.rebuild or table.created else batches -%}

@@ -8,6 +8,8 @@
         {% endif %}
         {% set kind = collapsing._kind_of(node, 'optimize') %}
         {% set relation = collapsing._built_relation(node) %}
+        {% do collapsing._check_optimizable(node.name, collapsing._ledger_settings(node.name, node.config.meta.collapsing))
+            if kind == 'ledger' %}
         {% do collapsing._acquire_lock(node.name, relation) %}
         {% if kind == 'projection' %}
             {% do collapsing._optimize_projection(node, relation, keep_batches) %}
@@ -15,6 +17,17 @@
             {% do collapsing._optimize_ledger(node, relation, keep_batches) %}
         {% endif %}
         {% do collapsing._release_lock(relation) %}
+    {% endif %}
+{% endmacro %}
+
+
+{# Raises an error about a ledger that would take rows for new again, once an optimize has left them out. #}
+{% macro _check_optimizable(model_name, settings) %}
+    {% if collapsing._engine(settings).keeps_every_row and not settings.block %}
+        {{ collapsing._raise(
+            model_name, "it cannot be optimized without the setting 'block': each run compares its whole stage with the rows that it keeps,"
+            ~ ' and would append again those that optimize leaves out'
+        ) }}
     {% endif %}
 {% endmacro %}
 
@@ -36,7 +49,8 @@
         {% do collapsing._merge_manifests(ledger, batches, upto) %}
         {% set names = collapsing._describe(ledger).columns | map(attribute='name') | list %}
         {% set rows = collapsing._rows_to_fold(ledger, settings, batches, upto, manifest.undone) %}
-        {% set base = collapsing._base_rows(rows, settings, names, upto, ledger) %}
+        {% set counting = collapsing._rows_not_in(ledger, manifest.undone | sum(start=[])) %}
+        {% set base = collapsing._base_rows(rows, settings, names, upto, counting) %}
         {% do collapsing._fold_into_base(node, ledger, batches, upto, base) %}
         {% do collapsing._drop_merged_manifests(ledger, upto) %}
     {% endif %}
@@ -148,7 +162,7 @@ from (
 )
 {%- if settings.tombstone_retention %}
 {%- set version = adapter.quote(settings.version[0]) %}
-where ledger_sign <> 0 or {{ version }} >= (select max({{ version }}) from {{ versions_of }}) - {{ settings.tombstone_retention }}
+where ledger_sign <> 0 or {{ version }} >= (select max({{ version }}) from {{ versions_of }}) - ({{ settings.tombstone_retention }})
 {%- endif %}
 sort by {{ key }}
 {% endmacro %}

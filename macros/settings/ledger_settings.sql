@@ -50,6 +50,7 @@
             model_name, 'optimize', 'manual, auto, or a share of dead rows above 0 and up to 1, such as 0.3', optimize
         ) }}
     {% endif %}
+    {% do collapsing._check_optimizable(model_name, settings) if optimize != 'manual' %}
     {% set shards = settings.shards %}
     {% if shards is not none and (shards is boolean or shards is not integer or not 2 <= shards <= 1000) %}
         {{ collapsing._raise_setting(model_name, 'shards', 'a whole number from 2 to 1000', shards) }}

@@ -1,12 +1,25 @@
-{# Returns a value that came from data as a Spark string literal: nothing in it can end the literal. #}
-{% macro _text_literal(value) %}
-    {{ return(collapsing._text_literals([value])) }}
+{# Returns text as a string literal of Spark: nothing in it ends the literal, and Spark finds no variable in it to replace. #}
+{% macro _text_literal(text) %}
+    {{ return("'" ~ text | replace('\\', '\\\\') | replace("'", "\\'") | replace('$', '\\u0024') ~ "'") }}
 {% endmacro %}
 
 
-{# Returns values as string literals with commas between: at once, for there may be ten thousand. #}
-{% macro _text_literals(values) %}
-    {{ return("'" ~ values | map('string') | map('replace', '\\', '\\\\') | map('replace', "'", "\\'") | join("', '") ~ "'") }}
+{#
+    Returns SQL for text of data in a form that survives the way to the driver and back, be its bytes no UTF-8: as it is, where all of it
+    is plain ASCII; else `$` and its bytes in hexadecimal digits. See _carried_literals.
+#}
+{% macro _carried_text(sql) %}
+    {{ return('if(' ~ sql ~ ' rlike \'[^ !"#%&(-Z_-~]\', concat(\'$\', hex(' ~ sql ~ ')), ' ~ sql ~ ')') }}
+{% endmacro %}
+
+
+{# Returns string literals, with commas between, of values in the form of _carried_text. #}
+{% macro _carried_literals(values) %}
+    {% set literals = [] %}
+    {% for value in values %}
+        {% do literals.append("cast(X'" ~ value[1:] ~ "' as string)" if value[:1] == '$' else "'" ~ value ~ "'") %}
+    {% endfor %}
+    {{ return(literals | join(', ')) }}
 {% endmacro %}
 
 
@@ -15,8 +28,8 @@
     to a constant before it plans, so files and row groups are pruned by it.
 #}
 {% macro _typed_literal(text, dtype) %}
-    {% if dtype in ['string', 'varchar', 'char'] or dtype.startswith('varchar') or dtype.startswith('char') %}
-        {{ return(collapsing._text_literal(text)) }}
+    {% if collapsing._is_text_type(dtype) %}
+        {{ return(collapsing._carried_literals([text])) }}
     {% elif dtype == 'timestamp' %}
         {{ return('timestamp_micros(' ~ text | int ~ ')') }}
     {% else %}
@@ -27,14 +40,23 @@
 
 {# Returns SQL for the text of an aggregate of a column, exact for its type: a timestamp as microseconds, free of time zones. #}
 {% macro _bound_text(aggregate, dtype) %}
-    {{ return(('unix_micros(' ~ aggregate ~ ')') if dtype == 'timestamp' else aggregate) | string }}
+    {% if collapsing._is_text_type(dtype) %}
+        {{ return(collapsing._carried_text(aggregate)) }}
+    {% endif %}
+    {{ return('cast(' ~ ('unix_micros(' ~ aggregate ~ ')' if dtype == 'timestamp' else aggregate) ~ ' as string)') }}
+{% endmacro %}
+
+
+{# Returns whether a type is text. #}
+{% macro _is_text_type(dtype) %}
+    {{ return(dtype == 'string' or dtype.startswith('varchar') or dtype.startswith('char')) }}
 {% endmacro %}
 
 
 {# Returns whether a type can be written as a literal that prunes files: floats do not order as their statistics do. #}
 {% macro _is_bounded_type(dtype) %}
     {{ return(
-        dtype in ['tinyint', 'smallint', 'int', 'bigint', 'date', 'timestamp', 'timestamp_ntz', 'string']
-        or dtype.startswith('decimal') or dtype.startswith('varchar') or dtype.startswith('char')
+        dtype in ['tinyint', 'smallint', 'int', 'bigint', 'date', 'timestamp', 'timestamp_ntz'] or dtype.startswith('decimal')
+        or collapsing._is_text_type(dtype)
     ) }}
 {% endmacro %}

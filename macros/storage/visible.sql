@@ -12,7 +12,7 @@
         ) %}
     {% endif %}
     {% if as_of is not none %}
-        {% do conditions.append('ledger_batch <= ' ~ collapsing._unless_gone(relation, base, as_of)) %}
+        {% do conditions.append('ledger_batch <= ' ~ collapsing._unless_gone(relation, as_of)) %}
     {% endif %}
     {{ return('(select * from ' ~ relation ~ ' where ' ~ conditions | join(' and ') ~ ')' if conditions else relation | string) }}
 {% endmacro %}
@@ -40,12 +40,13 @@
 {% endmacro %}
 
 
-{# Returns SQL for the batch `as_of`, but stops a view that was made before an optimize folded that state into its base. #}
-{% macro _unless_gone(relation, base, as_of) %}
+{# Returns SQL for the batch `as_of`; stops a view that was made before the table was optimized, or built anew, at a later one. #}
+{% macro _unless_gone(relation, as_of) %}
     {% set gone = collapsing._text_literal(
-        'collapsing: ' ~ relation.identifier ~ ' has no state as_of=' ~ as_of ~ ' any more: it was optimized since'
+        'collapsing: ' ~ relation.identifier ~ ' has no state as_of=' ~ as_of ~ ' any more: it was optimized or built anew since'
     ) %}
-    {{ return('if(-' ~ base ~ ' > ' ~ as_of ~ ', raise_error(' ~ gone ~ '), ' ~ as_of ~ ')') }}
+    {% set oldest = '(select coalesce(abs(min(ledger_batch)), 0) from ' ~ collapsing._named(relation) ~ ')' %}
+    {{ return('if(' ~ oldest ~ ' > ' ~ [as_of, 1] | max ~ ', raise_error(' ~ gone ~ '), ' ~ as_of ~ ')') }}
 {% endmacro %}
 
 
@@ -82,7 +83,7 @@
     {%- set base = collapsing._base_of(relation) %}
     {%- set newest = '(select coalesce(max(ledger_batch), 0) from ' ~ collapsing._named(relation) ~ ' where ledger_batch > 0)' %}
     {%- if as_of is not none %}
-        {%- set newest = 'least(' ~ newest ~ ', ' ~ collapsing._unless_gone(relation, base, as_of) ~ ')' %}
+        {%- set newest = 'least(' ~ newest ~ ', ' ~ collapsing._unless_gone(relation, as_of) ~ ')' %}
     {%- endif %}
     {%- set is_in = 'ledger_batch <=> ledger_base' if base_only
         else '(ledger_batch = ledger_base or ledger_batch > -ledger_base)' -%}

@@ -1,22 +1,19 @@
--- A fold with every default, upon a ledger; rows of a block are ordered by log_offset.
+-- The rows that a fold of unit_events upon unit_ledger appends. A test gives its settings by the var fold_settings; by default
+-- they are those of versioned events, the rows of a block ordered by log_offset.
 {{ config(materialized='ephemeral') }}
 
-{% set settings = collapsing._ledger_settings('unit_fold', {
-    'key': 'id',
-    'version': 'version',
-    'sign': 'sign',
-    'block': 'block',
-    'order_by': 'log_offset'
-}) %}
+{% set versioned = {'key': 'id', 'version': 'version', 'sign': 'sign', 'block': 'block', 'order_by': 'log_offset'} %}
+{% set settings = collapsing._ledger_settings('unit_fold', var('fold_settings', versioned)) %}
 {% set columns = [
     {'name': 'id', 'dtype': 'int'},
     {'name': 'version', 'dtype': 'int'},
+    {'name': 'log_offset', 'dtype': 'int'},
     {'name': 'metric', 'dtype': 'int'},
     {'name': 'label', 'dtype': 'string'},
-    {'name': 'log_offset', 'dtype': 'int'},
-    {'name': 'sign', 'dtype': 'int'},
     {'name': 'block', 'dtype': 'string'}
 ] %}
+{% do columns.append({'name': 'sign', 'dtype': 'int'}) if settings.sign %}
 {% set batch = {'number': 9, 'unread': none, 'bounds': none, 'rows': 0} %}
+{% set ledger = ref('unit_ledger') %}
 
-{{ collapsing._fold(ref('unit_events'), ref('unit_ledger'), settings, columns, batch) }}
+{{ collapsing._fold(ref('unit_events'), none if var('fold_is_first', false) else ledger, settings, columns, batch) }}

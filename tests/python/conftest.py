@@ -17,19 +17,24 @@ from support.processes import REMOTE
 from support.targets import SERVERS, TARGETS
 
 # What suits a session that lives for minutes, beside another one on two cores. Java: without the second compiler, which would
-# fill both cores, and with more room for the code of the first; no wait for disks in a metastore that ends with the session.
-# Spark: small queries are quicker interpreted than compiled, and nobody looks at those that are over.
-SHORT_LIVED = (
-    "-XX:TieredStopAtLevel=1",
-    "-XX:ReservedCodeCacheSize=512m",
-    "-XX:+UseSerialGC",
-    "-Dderby.system.durability=test",
-    "-Dspark.sql.codegen.wholeStage=false",
-    "-Dspark.sql.codegen.factoryMode=NO_CODEGEN",
-    "-Dspark.sql.ui.retainedExecutions=1",
-    "-Dspark.ui.retainedJobs=10",
-    "-Dspark.ui.retainedStages=10",
-)
+# fill both cores, and with more room for the code of the first.
+JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=512m", "-XX:+UseSerialGC")
+# Spark: one task where two have nothing to share; small queries are planned once and interpreted, for planning again and
+# compiling take longer; no long records of those that are over.
+SHORT_LIVED = {
+    "spark.master": "local[1]",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.buffer.pageSize": "256k",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "10",
+    "spark.ui.retainedStages": "10",
+}
+# A third of a small run's time goes into Hive's metastore, which test_hive.py has.
+IN_MEMORY = {"spark.sql.catalogImplementation": "in-memory"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,6 +45,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="parquet",
         help="of profiles.yml: delta, iceberg and s3 may fetch jars, cluster and connect ask for scripts/cluster start",
     )
+    parser.addoption("--hive", action="store_true", help="run what is marked hive, with the tables in Hive's metastore")
     parser.addoption(
         "--ansi", action="store_true", help="run Spark inside of the process in its ANSI mode, which dbt-spark turns off"
     )
@@ -47,11 +53,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "full: a case that only --full runs; others of its kind always run")
+    config.addinivalue_line(
+        "markers", "hive: a case for a session with Hive's metastore, in which test_hive.py runs it by default"
+    )
     config.addinivalue_line("markers", "only(*targets): a case of these targets alone; others run on every one")
 
 
 # Files that take long, the longest first: two processes that take them in this order end at about the same time.
 LONG = (
+    "test_generic_tests.py",
+    "test_hive.py",
     "test_examples.py",
     "test_clickhouse.py",
     "test_optimize.py",
@@ -73,6 +84,11 @@ LONG = (
 )
 
 
+def is_in_memory(config: pytest.Config) -> bool:
+    """Give whether the tables are in a catalog that ends with the session."""
+    return config.getoption("--target") == "parquet" and not (config.getoption("--full") or config.getoption("--hive"))
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Put the long files first, and leave out cases of other targets and of --full; pytest says how many were deselected."""
     items.sort(key=lambda item: LONG.index(item.path.name) if item.path.name in LONG else len(LONG))
@@ -80,6 +96,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = []
     for item in items:
         is_for_later = item.get_closest_marker("full") and not config.getoption("--full")
+        if is_in_memory(config) or config.getoption("--hive"):
+            is_for_later = is_for_later or bool(item.get_closest_marker("hive")) != config.getoption("--hive")
         allowed = [mark.args for mark in item.iter_markers("only")] or [tuple(TARGETS)]
         if is_for_later or not all(target in targets for targets in allowed):
             left_out.append(item)
@@ -99,15 +117,15 @@ def full(request: pytest.FixtureRequest) -> bool:
     return request.config.getoption("--full")
 
 
-def _turn_ansi_on() -> None:
-    """Let the sessions that dbt-spark makes have ANSI on: it sets its own word over that of the profile."""
+def _set_in_sessions(settings: dict[str, str]) -> None:
+    """Have settings in the sessions that dbt-spark makes, over those of the profile and over its own word on ANSI."""
     as_dbt_has_it = SparkCredentials.__post_init__
 
-    def with_ansi(credentials: SparkCredentials) -> None:
+    def with_settings(credentials: SparkCredentials) -> None:
         as_dbt_has_it(credentials)
-        credentials.server_side_parameters["spark.sql.ansi.enabled"] = "true"
+        credentials.server_side_parameters.update(settings)
 
-    SparkCredentials.__post_init__ = with_ansi
+    SparkCredentials.__post_init__ = with_settings
 
 
 @pytest.fixture(scope="session")
@@ -139,17 +157,20 @@ def local(tmp_path_factory: pytest.TempPathFactory, target: str, request: pytest
         "DBT_LOG_PATH": str(folder / "logs"),
         "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
         "DBT_TARGET": target,
+        "DBT_LOG_LEVEL_FILE": "info",
+        "DBT_WRITE_JSON": "false",  # for those who need them, --write-json
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    if not request.config.getoption("--full"):
-        os.environ["SPARK_SUBMIT_OPTS"] = " ".join(SHORT_LIVED)
+    if target == "parquet" and not request.config.getoption("--full"):
+        os.environ["SPARK_SUBMIT_OPTS"] = " ".join(JAVA_OPTIONS)
+        _set_in_sessions(SHORT_LIVED | (IN_MEMORY if is_in_memory(request.config) else {}))
     (folder / "landing" / "flight_events").mkdir(parents=True)
     if target == "s3":
         os.environ |= request.getfixturevalue("object_store")
     if target in SERVERS:
         os.environ["SPARK_REMOTE"] = REMOTE  # the session of the tests, which both servers share, and dbt's on connect
     if request.config.getoption("--ansi"):
-        _turn_ansi_on()
+        _set_in_sessions({"spark.sql.ansi.enabled": "true"})
     # what it says, the exception says again
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     return folder
@@ -173,13 +194,23 @@ def spark(repository: DbtProject, request: pytest.FixtureRequest) -> SparkSessio
 
 
 @pytest.fixture(scope="session")
-def make_project(spark: SparkSession, local: Path, target: str, tmp_path_factory: pytest.TempPathFactory):
-    """Gives a function that makes a project of a stranger's, with the package installed from this repository, for the target."""
+def macros_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package as a folder without the models of this repository, which take half of the time of a stranger's parse."""
+    folder = tmp_path_factory.mktemp("package")
+    (folder / "tests").mkdir()
+    for path in ("dbt_project.yml", "macros", "tests/generic"):
+        (folder / path).symlink_to(REPOSITORY / path)
+    return folder
 
-    def make(name: str, files: dict[str, str]) -> DbtProject:
+
+@pytest.fixture(scope="session")
+def make_project(spark: SparkSession, local: Path, target: str, macros_alone: Path, tmp_path_factory: pytest.TempPathFactory):
+    """Gives a function that makes a project of a stranger's with the package installed, by default its macros alone."""
+
+    def make(name: str, files: dict[str, str], package: Path = macros_alone) -> DbtProject:
         directory = tmp_path_factory.mktemp(name)
         project = DbtProject(directory, directory, schema=name, target=directory / "target")
-        write_files(directory, stranger_files(name, target) | files)
+        write_files(directory, stranger_files(name, target, package) | files)
         if target in SERVERS:
             for (schema,) in spark.sql(f"show schemas like '{name}|{name}_*'").collect():
                 spark.sql(f"drop schema {schema} cascade")  # a server keeps what earlier tests left

@@ -116,7 +116,7 @@ def test_a_tag_selects_one_region(consumer) -> None:
 
 def test_only_what_was_modified_is_built_with_what_depends_on_it(consumer) -> None:
     state = consumer.directory / "state"
-    consumer.run("parse")
+    consumer.run("parse", "--write-json")
     shutil.copytree(consumer.target, state, ignore=shutil.ignore_patterns("run", "compiled"))
     consumer.write("models/sums_us.sql", _model("sums", "us", SUMS | {"measures": {"n": "count(*)", "most": "max(amount)"}}))
     ran = consumer.run("build", "--select", "state:modified+", "--state", str(state))
@@ -126,7 +126,7 @@ def test_only_what_was_modified_is_built_with_what_depends_on_it(consumer) -> No
 
 def test_a_clone_reads_as_the_original_and_is_not_folded_upon(consumer, target: str) -> None:
     copies, state = {"suffix": "_clone"}, consumer.directory / "cloned"
-    consumer.run("parse")
+    consumer.run("parse", "--write-json")
     shutil.copytree(consumer.target, state, ignore=shutil.ignore_patterns("run", "compiled"))
     clone = "clone", "--state", str(state), "--select", "orders_eu", "sums_eu"
     if target != "delta":
@@ -171,6 +171,6 @@ def test_a_sample_is_refused_where_it_would_be_taken_for_the_whole(consumer) -> 
 
 def test_freshness_and_documents(consumer) -> None:
     consumer.run("source", "freshness")
-    consumer.run("docs", "generate")
+    consumer.run("docs", "generate", "--write-json")
     catalog = json.loads((consumer.target / "catalog.json").read_text())
     assert {"id", "ledger_sign", "ledger_batch"} <= set(catalog["nodes"]["model.consumer.orders_eu"]["columns"])

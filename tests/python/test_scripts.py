@@ -34,6 +34,7 @@ def test_the_second_script_is_told_who_is_at_work_and_a_killed_one_holds_nothing
         pass
 
 
+@pytest.mark.hive
 def test_a_metastore_that_spark_has_open_is_seen(spark, local: Path) -> None:
     with pytest.raises(InUse, match="metastore is open in another process, dbt's or Spark's: wait for it to end"), alone(local):
         pass

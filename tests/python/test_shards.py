@@ -173,7 +173,7 @@ def test_processes_at_the_same_time_write_a_shard_each(target: str, tmp_path: Pa
         shutil.move(tmp_path / "next", landing / f"b{number}.json")
         if number == 0:
             done(start_dbt(folder, environment, "run", "--select", "events"))
-        ran = ["run", "--select", "by_block", "places", "--vars"]
+        ran = ["run", "--write-json", "--select", "by_block", "places", "--vars"]
         places = [tmp_path / f"shard_{shard}" for shard in range(SHARDS)]
         done(
             *(

@@ -89,11 +89,15 @@ def test_the_files_of_a_base_hold_ranges_of_keys_and_optimize_says_what_it_did(u
         upkeep.sql(f"insert into upkeep.arrived {staged}")
         upkeep.run("run", "--select", "kept", "sums")
     before = upkeep.rows("select count(*) from kept")[0][0]
-    spark.conf.set("spark.sql.adaptive.coalescePartitions.enabled", "false")  # a small base would be one file
+    several = {"spark.sql.adaptive.coalescePartitions.enabled": "false", "spark.sql.shuffle.partitions": "4"}
+    usual = {name: spark.conf.get(name) for name in several}
+    for name, value in several.items():
+        spark.conf.set(name, value)  # a small base would be one file
     try:
         said = _optimize(upkeep, "kept")
     finally:
-        spark.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
+        for name, value in usual.items():
+            spark.conf.set(name, value)
     ranges = upkeep.rows("select min(id), max(id) from kept group by input_file_name() order by 1")
     assert len(ranges) > 1
     assert all(last < first for (_, last), (first, _) in zip(ranges, ranges[1:], strict=False))

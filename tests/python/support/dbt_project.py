@@ -31,8 +31,8 @@ def values(rows: Iterable[tuple]) -> str:
     return ", ".join("(" + ", ".join("null" if value is None else repr(value) for value in row) + ")" for row in rows)
 
 
-def stranger_files(name: str, target: str = "parquet") -> dict[str, str]:
-    """Give what makes a folder a project of a stranger's that installs the package, {path: text}.
+def stranger_files(name: str, target: str = "parquet", package: Path = REPOSITORY) -> dict[str, str]:
+    """Give what makes a folder a project of a stranger's that installs the package from a folder, {path: text}.
 
     `name` is its schema too; its tables have the format of the target of profiles.yml.
     """
@@ -41,7 +41,7 @@ def stranger_files(name: str, target: str = "parquet") -> dict[str, str]:
     profiles = re.sub(r"^\w+:$", f"{name}:", profiles, count=1, flags=re.MULTILINE)
     return {
         "profiles.yml": re.sub(r"schema: \S+", f"schema: {name}", profiles),
-        "packages.yml": f"packages:\n  - local: {REPOSITORY}\n",
+        "packages.yml": f"packages:\n  - local: {package}\n",
         "dbt_project.yml": f"name: {name}\nversion: '1.0'\nprofile: {name}\nmodel-paths: [models]\ntarget-path: target\n"
         + file_format,
     }
