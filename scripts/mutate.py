@@ -24,6 +24,7 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "python"))
 
 from support.dbt_project import DbtProject  # noqa: E402
+from support.sessions import IN_MEMORY, JAVA_OPTIONS, SHORT_LIVED, set_in_sessions  # noqa: E402
 
 
 @dataclass
@@ -207,6 +208,8 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ |= {"COLLAPSING_LOCAL": str(folder / "local"), "DBT_LOG_PATH": str(folder / "logs"), "DBT_TARGET": "parquet"}
+        os.environ["SPARK_SUBMIT_OPTS"] = " ".join(JAVA_OPTIONS)
+        set_in_sessions(SHORT_LIVED | IN_MEMORY)
         (folder / "local" / "landing" / "flight_events").mkdir(parents=True)
         court = Court(folder)
         if not court.project.invoke("build", "--select", "path:models/unit_tests").success:

@@ -18,7 +18,8 @@
 
 {#
     Returns, of a ledger that has the batches `batches`,
-        undone         pairs [batch, the batch that it takes back], newest first
+        undone         pairs [undo or redo, the batch that it takes back], newest first, without those that were taken back themselves
+        undos          numbers of all undos and redos
         unread         batches whose blocks count as unread again
         folded         `with_blocks`: the blocks that are folded, [{block, planned_in, packed, bucket}], block as _carried_text has it
                        and the last two for _is_packed_in
@@ -26,7 +27,7 @@
     One row of JSON, by one task: dbt guesses types from each cell of a result, and there may be ten thousand blocks.
 #}
 {% macro _manifest_of(ledger, batches, with_blocks=false, with_history=false) %}
-    {% set found = {'undone': [], 'unread': [], 'folded': [], 'lacks_history': false} %}
+    {% set found = {'undone': [], 'undos': [], 'unread': [], 'folded': [], 'lacks_history': false} %}
     {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
     {% if not batches or manifest is none %}
         {{ return(found) }}
@@ -45,31 +46,15 @@
         from (select /*+ coalesce(1) */ * from {{ manifest }} where {{ collapsing._is_committed(batches) }})
     {% endset %}
     {% set row = collapsing._rows_of(sql)[0] %}
-    {% set undos, targets = fromjson(row[0]), {} %}
-    {% for undo in undos %}
-        {% do targets.update({undo.planned_in: undo.undoes}) %}
-    {% endfor %}
-    {#- an undo that was itself taken back undoes nothing -#}
-    {% for undo in undos | sort(attribute='planned_in', reverse=true) if undo.planned_in not in found.undone | map('last') %}
+    {% set undos = fromjson(row[0]) | sort(attribute='planned_in', reverse=true) %}
+    {% do found.undos.extend(undos | map(attribute='planned_in')) %}
+    {#- an undo that was itself taken back, by a redo, undoes nothing -#}
+    {% for undo in undos if undo.planned_in not in found.undone | map('last') %}
         {% do found.undone.append([undo.planned_in, undo.undoes]) %}
-        {% set taken_out = collapsing._taken_out_by(undo.planned_in, targets) %}
-        {% do found.unread.append(taken_out) if undo.unread and taken_out %}
+        {% do found.unread.append(undo.undoes) if undo.unread %}
     {% endfor %}
     {% do found.folded.extend(fromjson(row[2]) | rejectattr('planned_in', 'in', found.unread)) if with_blocks %}
     {{ return(dict(found, lacks_history=with_history and row[1] == 0)) }}
-{% endmacro %}
-
-
-{#
-    Returns the batch whose blocks an undo takes out of the ledger: the one that it takes back, or, where that is the undo of an
-    undo, the one that this had brought back; none where there is none. `targets` is {undo: the batch that it takes back}.
-#}
-{% macro _taken_out_by(number, targets) %}
-    {% set found = namespace(batch=targets[number]) %}
-    {% for _ in targets if found.batch in targets %}
-        {% set found.batch = targets.get(targets[found.batch]) %}
-    {% endfor %}
-    {{ return(found.batch) }}
 {% endmacro %}
 
 

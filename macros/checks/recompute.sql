@@ -75,8 +75,10 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
             ~ (sources | map(attribute='name') | join(', ') or 'none')
         ) }}
     {% endif %}
-    {% set read = collapsing._batches_of(projection) %}
-    {{ return(collapsing.final(collapsing._built_relation(sources[0]), as_of=read.last if read else 0)) }}
+    {% set source = collapsing._built_relation(sources[0]) %}
+    {% set read, batches = collapsing._batches_of(projection), collapsing._batches_of(source) %}
+    {#- rows of batches that its source does not have are what the caller is to find -#}
+    {{ return(collapsing.final(source, as_of=[read.last, batches.last] | min if read and batches else 0)) }}
 {% endmacro %}
 
 

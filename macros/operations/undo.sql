@@ -1,4 +1,4 @@
-{% macro undo(model=none, unread=false) %}
+{% macro undo(model=none, batch=none, redo=false, unread=false, dry_run=false) %}
     {% if execute %}
         {% set node = collapsing._asked_model('undo', model) %}
         {% if collapsing._kind_of(node, 'undo') == 'projection' %}
@@ -7,33 +7,85 @@
             ) }}
         {% endif %}
         {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
-        {% do collapsing._check_undo(node, settings, unread) %}
+        {% do collapsing._check_undo(node, settings, batch, {'redo': redo, 'unread': unread, 'dry_run': dry_run}) %}
         {% set ledger = collapsing._built_relation(node) %}
+        {% do collapsing._acquire_lock(node.name, ledger) if not dry_run %}
         {% set batches = collapsing._batches_of(ledger) %}
-        {% if not batches or batches.last <= batches.base %}
-            {{ collapsing._raise(node.name, 'there is no batch to take back'
-                ~ (': the batches up to ' ~ batches.base ~ ' are folded into the base' if batches else '')) }}
+        {% set undo = collapsing._plan_undo(batches, collapsing._manifest_of(ledger, batches), batch, redo) %}
+        {% if undo.needless or undo.target and dry_run %}
+            {% do collapsing._say(node.name, undo.says ~ (' (dry run: nothing was changed)' if undo.target else '')) %}
+        {% elif undo.target %}
+            {% do collapsing._append_undo(node, ledger, settings, batches, undo, unread) %}
         {% endif %}
-        {% do collapsing._acquire_lock(node.name, ledger) %}
-        {% do collapsing._drop_covered(ledger, batches) %}
-        {% set number, begun_at = batches.last + 1, modules.datetime.datetime.utcnow() %}
-        {% set row = '(null, 0L, null, ' ~ batches.last ~ ', ' ~ unread ~ ')' %}
-        {% do collapsing._write_manifest_rows(ledger, number, number, [row]) %}
-        {% set batch = dict(collapsing._append_negation(ledger, settings, batches.last), number=number) %}
-        {% do collapsing._write_history(ledger, settings, batch, begun_at, undoes=batches.last) %}
-        {% do collapsing._say(
-            node.name, 'batch ' ~ number ~ ' takes back batch ' ~ batches.last ~ ': its blocks '
-            ~ ('count as unread again' if unread else 'stay read') ~ '; projections follow with their next run'
-        ) %}
-        {% do collapsing._release_lock(ledger) %}
+        {% do collapsing._release_lock(ledger) if not dry_run %}
+        {% do collapsing._raise(node.name, undo.says) if undo.is_refused %}
     {% endif %}
 {% endmacro %}
 
 
-{# Raises an error where a batch cannot be taken back. #}
-{% macro _check_undo(node, settings, unread) %}
-    {% if unread is not boolean %}
-        {{ collapsing._raise(node.name, "undo's unread must be true or false; given: " ~ unread) }}
+{#
+    Returns what an undo or redo is to do: `target`, the batch whose negation is appended, and what it `says`; `needless` where it is done
+    already, `is_refused` where it cannot be done. A negation gives the state before its target only upon the state right after that: the
+    target of an undo is the newest batch that counts, and of a redo an undo that no batch that counts has followed.
+#}
+{% macro _plan_undo(batches, manifest, batch, redo) %}
+    {% set base = ': the batches up to ' ~ batches.base ~ ' are folded into the base' if batches and batches.base else '' %}
+    {% set counting = (batches.later if batches else []) | reject('in', manifest.undone | sum(start=[])) | list %}
+    {% set newest, undone = counting | last if counting else 0, manifest.undone | rejectattr(1, 'in', manifest.undos) | list %}
+    {% if redo %}
+        {% set open = undone | selectattr(0, 'gt', [newest, batches.base if batches else 0] | max) | list %}
+        {% set pair = open | first if batch is none else undone | selectattr(1, 'equalto', batch) | first %}
+        {% if not pair %}
+            {% set what = 'no batch is' if batch is none else 'batch ' ~ batch ~ ' is not' %}
+            {{ return({'needless': true, 'says': what ~ ' taken back: there is nothing to bring back'}) }}
+        {% elif not open or pair != open[0] %}
+            {% set since = newest if pair[0] < newest else open[0][0] if open %}
+            {% set because = ': batch ' ~ since ~ ' has come since it was taken back' if since else base %}
+            {{ return({'is_refused': true, 'says': 'batch ' ~ pair[1] ~ ' cannot be brought back' ~ because}) }}
+        {% endif %}
+        {% set says = 'brings back batch ' ~ pair[1] ~ ': final is what it was after it' %}
+        {{ return({'target': pair[0], 'brings_back': pair[1], 'says': says}) }}
+    {% endif %}
+    {% set done = undone | selectattr(0, 'equalto', batches.later | last) | first if batch is none and batches
+        else undone | selectattr(1, 'equalto', batch) | first %}
+    {% if done %}
+        {{ return({
+            'needless': true, 'says': 'batch ' ~ done[1] ~ ' is taken back already, by batch ' ~ done[0]
+            ~ ': nothing was changed (redo: true brings it back)'
+        }) }}
+    {% elif not newest or batch not in [none, newest] %}
+        {% set refused = 'there is no batch to take back' if not newest
+            else 'batch ' ~ batch ~ ' cannot be taken back: the newest batch that counts is ' ~ newest ~ ', and only that one can' %}
+        {{ return({'is_refused': true, 'says': refused ~ base}) }}
+    {% endif %}
+    {% set before = counting[-2] if counting | length > 1 else batches.base %}
+    {% set state = 'after batch ' ~ before if before else 'before the first batch' %}
+    {{ return({'target': newest, 'says': 'takes back batch ' ~ newest ~ ': final is what it was ' ~ state}) }}
+{% endmacro %}
+
+
+{# Appends what _plan_undo has planned, with its manifest before it and its history after it. #}
+{% macro _append_undo(node, ledger, settings, batches, undo, unread) %}
+    {% do collapsing._drop_covered(ledger, batches) %}
+    {% set number, begun_at = batches.last + 1, modules.datetime.datetime.utcnow() %}
+    {% do collapsing._write_manifest_rows(ledger, number, number, ['(null, 0L, null, ' ~ undo.target ~ ', ' ~ unread ~ ')']) %}
+    {% set batch = dict(collapsing._append_negation(ledger, settings, undo.target, number), number=number) %}
+    {% do collapsing._write_history(ledger, settings, batch, begun_at, undoes=undo.target) %}
+    {% set blocks = '' if undo.brings_back else '; its blocks ' ~ ('count as unread again' if unread else 'stay read') %}
+    {% do collapsing._say(node.name, 'batch ' ~ number ~ ' ' ~ undo.says ~ blocks ~ '; projections follow with their next run') %}
+{% endmacro %}
+
+
+{# Raises an error where a ledger has no undo, or is asked for one in words that mean nothing. `choices` are {argument: given}. #}
+{% macro _check_undo(node, settings, batch, choices) %}
+    {% for name, given in choices.items() if given is not boolean %}
+        {{ collapsing._raise(node.name, "undo's " ~ name ~ ' must be true or false; given: ' ~ given) }}
+    {% endfor %}
+    {% if batch is not none and (batch is boolean or batch is not integer or batch < 1) %}
+        {{ collapsing._raise(node.name, "undo's batch must be the number of a batch; given: " ~ batch) }}
+    {% endif %}
+    {% if choices.redo and choices.unread %}
+        {{ collapsing._raise(node.name, "undo's unread is about the blocks of a batch that is taken back: not for redo") }}
     {% endif %}
     {% if not collapsing._engine(settings).adds_up %}
         {{ collapsing._raise(
@@ -41,7 +93,7 @@
             ~ ' again with a higher version, or rebuild the ledger from a stage without those blocks'
         ) }}
     {% endif %}
-    {% if not settings.block and not unread %}
+    {% if not settings.block and not choices.unread and not choices.redo %}
         {{ collapsing._raise(
             node.name, "without the setting 'block' every run reads the whole stage, also what was taken back: take those rows out of"
             ~ " the stage first, and say so with --args '{model: " ~ node.name ~ ", unread: true}'"
@@ -51,12 +103,12 @@
 
 
 {#
-    Appends the negation of a batch as the next one and returns how many {states, cancels, tombstones} it has: what it
+    Appends the negation of the batch `target` as the batch `number` and returns how many {states, cancels, tombstones} it has: what it
     cancelled is live again, what it made live is cancelled. Tombstones
     have no negation; lookups pass over both batches, so that what the key was before counts. Rows that carry their own
     sign follow each other in the opposite order, so that pairs meet like brackets.
 #}
-{% macro _append_negation(ledger, settings, number) %}
+{% macro _append_negation(ledger, settings, target, number) %}
     {% set engine, selected = collapsing._engine(settings), [] %}
     {% for name in collapsing._describe(ledger).columns | map(attribute='name') %}
         {% if name in ['ledger_sign'] + ([settings.sign] if settings.input == 'signed' else []) %}
@@ -66,19 +118,19 @@
                 'row_number() over (partition by ' ~ collapsing._row_list(settings.key) ~ ' order by ledger_place desc) as ledger_place'
             ) %}
         {% elif name == 'ledger_batch' %}
-            {% do selected.append((number + 1) ~ ' as ledger_batch') %}
+            {% do selected.append(number ~ ' as ledger_batch') %}
         {% else %}
             {% do selected.append(adapter.quote(name)) %}
         {% endif %}
     {% endfor %}
     {% set no_tombstones = ' and ledger_sign <> 0' if not engine.keeps_every_row else '' %}
-    {% set rows = 'from ' ~ ledger ~ ' where ledger_batch = ' ~ number ~ no_tombstones %}
+    {% set rows = 'from ' ~ ledger ~ ' where ledger_batch = ' ~ target ~ no_tombstones %}
     {% set counts = collapsing._rows_of('select count_if(ledger_sign = -1), count_if(ledger_sign = 1) ' ~ rows)[0] %}
     {#- a batch without rows has a negation without rows -#}
     {% if counts | sum %}
-        {% do collapsing._execute(collapsing._append(ledger, 'select ' ~ selected | join(', ') ~ '\n' ~ rows, number + 1)) %}
+        {% do collapsing._execute(collapsing._append(ledger, 'select ' ~ selected | join(', ') ~ '\n' ~ rows, number)) %}
     {% else %}
-        {% do collapsing._register_if_empty(ledger, number + 1) %}
+        {% do collapsing._register_if_empty(ledger, number) %}
     {% endif %}
     {{ return({'states': counts[0], 'cancels': counts[1], 'tombstones': 0}) }}
 {% endmacro %}

@@ -9,32 +9,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from dbt.adapters.spark.connections import SparkCredentials
 from pyspark.sql import SparkSession
 
 from support.dbt_project import REPOSITORY, DbtProject, stranger_files, write_files
 from support.processes import REMOTE
+from support.sessions import IN_MEMORY, JAVA_OPTIONS, SHORT_LIVED, set_in_sessions
 from support.targets import SERVERS, TARGETS
-
-# What suits a session that lives for minutes, beside another one on two cores. Java: without the second compiler, which would
-# fill both cores, and with more room for the code of the first.
-JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=512m", "-XX:+UseSerialGC")
-# Spark: one task where two have nothing to share; small queries are planned once and interpreted, for planning again and
-# compiling take longer; no long records of those that are over.
-SHORT_LIVED = {
-    "spark.master": "local[1]",
-    "spark.sql.shuffle.partitions": "1",
-    "spark.buffer.pageSize": "256k",
-    "spark.sql.adaptive.enabled": "false",
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.ui.explainMode": "simple",
-    "spark.sql.ui.retainedExecutions": "1",
-    "spark.ui.retainedJobs": "10",
-    "spark.ui.retainedStages": "10",
-}
-# A third of a small run's time goes into Hive's metastore, which test_hive.py has.
-IN_MEMORY = {"spark.sql.catalogImplementation": "in-memory"}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -117,17 +97,6 @@ def full(request: pytest.FixtureRequest) -> bool:
     return request.config.getoption("--full")
 
 
-def _set_in_sessions(settings: dict[str, str]) -> None:
-    """Have settings in the sessions that dbt-spark makes, over those of the profile and over its own word on ANSI."""
-    as_dbt_has_it = SparkCredentials.__post_init__
-
-    def with_settings(credentials: SparkCredentials) -> None:
-        as_dbt_has_it(credentials)
-        credentials.server_side_parameters.update(settings)
-
-    SparkCredentials.__post_init__ = with_settings
-
-
 @pytest.fixture(scope="session")
 def object_store() -> Iterator[dict[str, str]]:
     """An S3 server in this process, with a bucket; gives the environment of its target in profiles.yml."""
@@ -163,14 +132,14 @@ def local(tmp_path_factory: pytest.TempPathFactory, target: str, request: pytest
     }
     if target == "parquet" and not request.config.getoption("--full"):
         os.environ["SPARK_SUBMIT_OPTS"] = " ".join(JAVA_OPTIONS)
-        _set_in_sessions(SHORT_LIVED | (IN_MEMORY if is_in_memory(request.config) else {}))
+        set_in_sessions(SHORT_LIVED | (IN_MEMORY if is_in_memory(request.config) else {}))
     (folder / "landing" / "flight_events").mkdir(parents=True)
     if target == "s3":
         os.environ |= request.getfixturevalue("object_store")
     if target in SERVERS:
         os.environ["SPARK_REMOTE"] = REMOTE  # the session of the tests, which both servers share, and dbt's on connect
     if request.config.getoption("--ansi"):
-        _set_in_sessions({"spark.sql.ansi.enabled": "true"})
+        set_in_sessions({"spark.sql.ansi.enabled": "true"})
     # what it says, the exception says again
     logging.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     return folder

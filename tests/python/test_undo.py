@@ -46,15 +46,45 @@ def test_undo_gives_the_state_before_the_batch(undone) -> None:
     assert _states(project) == before
 
 
-def test_an_undo_that_is_undone_gives_the_state_after_the_batch(undone, again: list[str]) -> None:
+def test_an_undo_that_is_asked_for_again_changes_nothing(undone, capsys) -> None:
+    project, _ = undone
+    batches, said = project.batches("versioned"), []
+    assert batches == [1, 2, 3]
+    for arguments in ({}, {"batch": 2}, {"dry_run": True}, {"redo": True, "dry_run": True}, {"batch": 1, "dry_run": True}):
+        assert operate(
+            project, "undo", callbacks=[lambda event: said.append(event.info.msg)], model="versioned", **arguments
+        ).success
+    said = [message for message in said if message.startswith("collapsing: versioned")]
+    assert ["batch 2 is taken back already, by batch 3" in line for line in said] == [True, True, True, False, False]
+    assert "brings back batch 2: final is what it was after it (dry run" in said[3]
+    assert "takes back batch 1: final is what it was before the first batch (dry run" in said[4]
+    for wrong, reason in (({"batch": 9}, "the newest batch that counts is 1"), ({"batch": "two"}, "given: two")):
+        assert not operate(project, "undo", model="versioned", **wrong).success
+        assert reason in " ".join(capsys.readouterr().out.split())
+    assert project.batches("versioned") == batches
+
+
+def test_a_redo_gives_the_state_after_the_batch(undone, again: list[str]) -> None:
     project, life = undone
-    _undo(project, *again)
+    _undo(project, *again, redo=True)
     project.run("run", "--select", *[name for name in built(again) if name in SUMS])
     life.check(project.rows, again)
 
 
 def test_an_engine_without_cancel_rows_is_not_undone(undone) -> None:
     assert not operate(undone[0], "undo", model="replaced").success
+
+
+def test_batches_are_taken_back_one_after_the_other_and_come_back_the_same_way(undone) -> None:
+    project, _ = undone
+    after = project.rows("select * from finals where ledger = 'versioned' order by all")
+    _undo(project, "versioned", batch=2)
+    _undo(project, "versioned", batch=1)
+    assert project.rows("select * from finals where ledger = 'versioned'") == []
+    assert not operate(project, "undo", model="versioned", batch=2, redo=True).success
+    _undo(project, "versioned", redo=True)
+    _undo(project, "versioned", batch=2, redo=True)
+    assert project.rows("select * from finals where ledger = 'versioned' order by all") == after
 
 
 def test_undone_blocks_are_read_again_when_asked(undone, again: list[str]) -> None:

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from support.dbt_project import LEDGER, VIEW, DbtProject, model
+from support.sessions import set_in_sessions
 from support.targets import TARGETS
 
 LEDGERS = {
@@ -89,15 +90,13 @@ def test_the_files_of_a_base_hold_ranges_of_keys_and_optimize_says_what_it_did(u
         upkeep.sql(f"insert into upkeep.arrived {staged}")
         upkeep.run("run", "--select", "kept", "sums")
     before = upkeep.rows("select count(*) from kept")[0][0]
-    several = {"spark.sql.adaptive.coalescePartitions.enabled": "false", "spark.sql.shuffle.partitions": "4"}
-    usual = {name: spark.conf.get(name) for name in several}
-    for name, value in several.items():
-        spark.conf.set(name, value)  # a small base would be one file
+    # a small base would be one file
+    end = set_in_sessions({"spark.sql.adaptive.coalescePartitions.enabled": "false", "spark.sql.shuffle.partitions": "4"})
     try:
         said = _optimize(upkeep, "kept")
     finally:
-        for name, value in usual.items():
-            spark.conf.set(name, value)
+        end()
+        spark.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
     ranges = upkeep.rows("select min(id), max(id) from kept group by input_file_name() order by 1")
     assert len(ranges) > 1
     assert all(last < first for (_, last), (first, _) in zip(ranges, ranges[1:], strict=False))

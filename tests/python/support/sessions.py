@@ -1,0 +1,42 @@
+"""Settings of the Spark sessions that dbt-spark makes: those of a session that is over after minutes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from dbt.adapters.spark.connections import SparkCredentials
+
+# What suits a session that lives for minutes, beside another one on two cores. Java: without the second compiler, which would
+# fill both cores, and with more room for the code of the first.
+JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=512m", "-XX:+UseSerialGC")
+# Spark: one task where two have nothing to share; small queries are planned once and interpreted, for planning again and
+# compiling take longer; no long records of those that are over.
+SHORT_LIVED = {
+    "spark.master": "local[1]",
+    "spark.sql.shuffle.partitions": "1",
+    "spark.buffer.pageSize": "256k",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.ui.explainMode": "simple",
+    "spark.sql.ui.retainedExecutions": "1",
+    "spark.ui.retainedJobs": "10",
+    "spark.ui.retainedStages": "10",
+}
+# A third of a small run's time goes into Hive's metastore, which test_hive.py has.
+IN_MEMORY = {"spark.sql.catalogImplementation": "in-memory"}
+
+
+def set_in_sessions(settings: dict[str, str]) -> Callable[[], None]:
+    """Have settings in the sessions that dbt-spark makes, over those of the profile and over its own word on ANSI.
+
+    Gives a function that ends it: a command of dbt sets what its credentials have each time that it begins.
+    """
+    as_dbt_has_it = SparkCredentials.__post_init__
+
+    def with_settings(credentials: SparkCredentials) -> None:
+        as_dbt_has_it(credentials)
+        credentials.server_side_parameters.update(settings)
+
+    SparkCredentials.__post_init__ = with_settings
+    return lambda: setattr(SparkCredentials, "__post_init__", as_dbt_has_it)
