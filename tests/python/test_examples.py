@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -67,6 +68,12 @@ def printed(name: str, word: str) -> dict[int, Rows]:
     return steps
 
 
+@functools.cache
+def columns_of(project: DbtProject, relation: str) -> list[str]:
+    """Give the columns of a relation, which no step changes."""
+    return project.sql(f"select * from {relation}").columns
+
+
 def as_text(project: DbtProject, relations: dict[str, str]) -> dict[str, Rows]:
     """Give the rows of relations as text, which is what a seed's file holds and free of Python's time zone.
 
@@ -74,7 +81,7 @@ def as_text(project: DbtProject, relations: dict[str, str]) -> dict[str, Rows]:
     """
     queries = []
     for name, relation in relations.items():
-        columns = project.sql(f"select * from {relation}").columns
+        columns = columns_of(project, relation)
         row = [f"cast(`{column}` as string)" for column in columns]
         held = "true"
         if "ledger_sign" in columns:
