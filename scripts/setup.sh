@@ -4,6 +4,7 @@
 #   setup_environment               where things go: exports COLLAPSING_LOCAL, DBT_*, SPARK_LOCAL_IP
 #   setup_java                      finds Java 17 or 21 (installs 17 as root with apt-get), exports JAVA_HOME
 #   setup_venv requirements.txt     makes or mends .venv so that it holds this lock, sets VENV_PYTHON
+#   setup_spark 3.5                 before setup_venv requirements-dev.txt: another Spark, in a .venv of its own
 #
 # One line of progress a step. A step that cannot succeed says once what is wrong and what to type, and exits 1.
 # Written for bash 3.2 and later (macOS), for `set -euo pipefail`, for any current folder and for blanks in paths.
@@ -178,6 +179,22 @@ _pip_progress() {
             setup_say "  writing packages"
         fi
     done
+}
+
+# Makes a lock in which another release of Spark takes the place of the one in requirements-dev.txt, and names its .venv.
+setup_spark() {
+    local line lock=.local/requirements-spark-$1.txt
+    line=$(grep "^pyspark==$1\." "$COLLAPSING_ROOT/requirements-spark.txt") ||
+        setup_stop "--spark must be 4.1, the default, or a release of requirements-spark.txt: 3.5, 4.0, 4.2 or 4.3; given: $1"
+    mkdir -p "$COLLAPSING_ROOT/.local"
+    {
+        awk '/^[A-Za-z]/ { other = !/^pyspark==/ } /^#/ { other = 1 } other' "$COLLAPSING_ROOT/requirements-dev.txt"
+        printf '%s\n' "$line"
+    } >"$COLLAPSING_ROOT/$lock"
+    VENV=$COLLAPSING_ROOT/.venv-spark-$1
+    VENV_PYTHON=$VENV/bin/python
+    # shellcheck disable=SC2034  # scripts/test reads it
+    SPARK_LOCK=$lock
 }
 
 # Two setups at once would spoil each other's .venv: the second one waits. The system frees the lock of a killed one.
