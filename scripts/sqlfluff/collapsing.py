@@ -34,3 +34,23 @@ def differences(actual: str, expected: str, columns: list[str]) -> str:
 def shard_name(name: str) -> str:
     """Stand for the name of a shard's table."""
     return name
+
+
+def history(ledger: str) -> str:
+    """Stand for the subquery of a ledger's batches."""
+    return ledger
+
+
+def rejects(ledger: str) -> str:
+    """Stand for the subquery of rejected rows."""
+    return ledger
+
+
+def blocks(ledger: str) -> str:
+    """Stand for the subquery of folded blocks."""
+    return ledger
+
+
+def explain_key(model: str, key: object, stage: str | None = None) -> str:
+    """Stand for the subquery of the life of one key."""
+    return model

@@ -1,0 +1,219 @@
+{% macro explain_key(model=none, key=none, stage=none) %}
+    {% if not execute %}
+        {{ return(model) }}
+    {% elif model is none or model is string %}
+        {% set node = collapsing._asked_model('explain_key', model) %}
+        {% set life = collapsing._life_of_key(collapsing._built_relation(node), key, stage) %}
+        {% do collapsing._print_life(node, key, collapsing._rows_of('select * from ' ~ life ~ ' order by place')) %}
+    {% else %}
+        {{ return(collapsing._life_of_key(model, key, stage)) }}
+    {% endif %}
+{% endmacro %}
+
+
+{# Returns a subquery of the life of a key in a ledger: what happened to it, a row each, numbered in `place`. #}
+{% macro _life_of_key(ledger, key, stage) %}
+    {% set node = collapsing._asked_ledger('explain_key', ledger) %}
+    {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
+    {% set stage = collapsing._stage_to_explain(node, stage) %}
+    {% set columns = collapsing._stage_columns('select * from ' ~ stage, settings, node.name) %}
+    {% set is_key = collapsing._is_given_key(node.name, settings, columns, key) %}
+    {% set decided = collapsing.decisions(ledger, '(select * from ' ~ stage ~ ' where ' ~ is_key ~ ')') %}
+    {% set rows = '(select * from ' ~ collapsing._visible_rows(ledger) ~ ' where ' ~ is_key ~ ')' %}
+    {% set rows = rows if collapsing._batches_of(ledger) else none %}
+    {{ return(collapsing._told_in_order(decided, rows, settings, columns, collapsing._types_of(ledger) | list)) }}
+{% endmacro %}
+
+
+{# Returns the stage of a ledger: what was given, a relation or a name, or by default the one relation that its model reads. #}
+{% macro _stage_to_explain(node, stage) %}
+    {% if stage is not none and stage is not string %}
+        {{ return(stage) }}
+    {% elif stage is string %}
+        {{ return(collapsing._relation_of_stage('explain_key', collapsing._asked_stage('explain_key', stage))) }}
+    {% endif %}
+    {% set nodes = collapsing._stages_of(node) %}
+    {% if nodes | length != 1 %}
+        {{ collapsing._raise(
+            node.name, "explain_key needs 'stage' where a model reads more than its stage: ref() or the name of one of "
+            ~ nodes | map(attribute='name') | join(', ')
+        ) }}
+    {% endif %}
+    {{ return(collapsing._relation_of_stage('explain_key', nodes[0])) }}
+{% endmacro %}
+
+
+{#
+    Returns the values of a key that a caller has given, in the order of the setting `key`: one value, or of a key of several columns a list
+    or a mapping.
+#}
+{% macro _values_of_key(model_name, columns, key) %}
+    {% set values = [] %}
+    {% if key is mapping and key | list | sort == columns | sort %}
+        {% for name in columns %}
+            {% do values.append(key[name]) %}
+        {% endfor %}
+    {% elif key is not mapping %}
+        {% do values.extend(key if key is iterable and key is not string else [key]) %}
+    {% endif %}
+    {% if values | length != columns | length or none in values %}
+        {{ collapsing._raise(
+            model_name, 'explain_key needs a value for each column of the key (' ~ columns | join(', ') ~ '): where there are several, a list in'
+            ~ ' this order or a mapping; given: ' ~ (key if key is not none else 'nothing')
+        ) }}
+    {% endif %}
+    {{ return(values) }}
+{% endmacro %}
+
+
+{#
+    Returns SQL that is true for the rows of a key that a caller has given. Its values are data: each is quoted, and compared as the type of
+    its column; text that is no such value is an error, for outside of ANSI mode it would be NULL, or another value, without a word.
+#}
+{% macro _is_given_key(model_name, settings, columns, key) %}
+    {% set conditions, failures, wrongs = [], [], [] %}
+    {% for value in collapsing._values_of_key(model_name, settings.key, key) %}
+        {% set name = settings.key[loop.index0] %}
+        {% set dtype = collapsing._ddl_type((columns | selectattr('name', 'equalto', name) | first).dtype) %}
+        {% set text, is_text = collapsing._text_literal(value | string), collapsing._is_text_type(dtype) %}
+        {% do wrongs.append("'" ~ value ~ "' is no value of '" ~ name ~ "', which is " ~ dtype) %}
+        {% do failures.append('false' if is_text else 'try_cast(' ~ text ~ ' as ' ~ dtype ~ ') is null') %}
+        {% do conditions.append(adapter.quote(name) ~ ' = ' ~ (text if is_text else 'cast(' ~ text ~ ' as ' ~ dtype ~ ')')) %}
+    {% endfor %}
+    {% for is_wrong in collapsing._rows_of('select ' ~ failures | join(', '))[0] %}
+        {% do collapsing._raise(model_name, 'explain_key: ' ~ wrongs[loop.index0]) if is_wrong %}
+    {% endfor %}
+    {{ return(conditions | join(' and ')) }}
+{% endmacro %}
+
+
+{#
+    Returns a subquery of what happened to a key, a row each: `place` (1, 2, ...), `batch`, `step`, `what`, `row`. In a batch first what was
+    staged, then what was appended, then what the key was afterwards.
+
+    decided   subquery of its staged rows with their decisions
+    rows      subquery of the visible rows that the ledger has of it; none where there is no ledger yet
+    columns   of the stage, [{name, dtype}]
+    stored    names of the ledger's columns
+#}
+{% macro _told_in_order(decided, rows, settings, columns, stored) -%}
+{%- set staged = collapsing._row_as_json(columns | map(attribute='name')) -%}
+{%- set arrival = ([settings.block] if settings.block else []) + settings.order_by + settings.version -%}
+{%- set order = (collapsing._row_list(arrival) ~ ', ' if arrival else '') ~ staged -%}
+(
+with
+
+events as (
+    select
+        ledger_batch as batch,
+        1 as ledger_step,
+        row_number() over (partition by ledger_batch order by {{ order }}) as ledger_nth,
+        'staged' as step,
+        decision as what,
+        {{ staged }} as ledger_row,
+        {{ collapsing._key_as_json(settings.key) }} as ledger_key
+    from {{ decided }}
+),
+{%- if rows %}
+
+{{ collapsing._stored_and_states(rows, settings, stored) }},
+{%- endif %}
+
+told as (
+    select * from events
+    {%- if rows %}
+    union all
+    select * from appended
+    union all
+    select * from states
+    {%- endif %}
+)
+
+select
+    row_number() over (
+        partition by ledger_key order by batch {{ 'nulls last' if settings.block else 'nulls first' }}, ledger_step, ledger_nth
+    ) as place,
+    batch,
+    step,
+    what,
+    ledger_row as {{ adapter.quote('row') }}
+from told
+order by place
+)
+{%- endmacro %}
+
+
+{#
+    Returns CTEs: `appended`, the rows that a ledger has of a key; `states`, what final showed of it after each batch. Each batch has a copy
+    of the rows up to it, so that the engine's own rule gives all states at once, as of a key that the batch belongs to.
+#}
+{% macro _stored_and_states(rows, settings, columns) -%}
+{%- set engine, key = collapsing._engine(settings), collapsing._key_as_json(settings.key) -%}
+{%- set by_batch = dict(settings, key=settings.key + ['ledger_after']) -%}
+{%- set own = columns | reject('in', ['ledger_sign', 'ledger_block', 'ledger_place', 'ledger_batch']) | list -%}
+{%- set state = collapsing._row_as_json(own, of='live') -%}
+stored as (
+    select * from {{ rows }}
+),
+
+appended as (
+    select
+        ledger_batch as batch,
+        2 as ledger_step,
+        row_number() over (
+            partition by ledger_batch order by {{ 'ledger_place' if engine.keeps_every_row else 'ledger_sign' }}
+        ) as ledger_nth,
+        'appended' as step,
+        case ledger_sign when 1 then 'state' when -1 then 'cancel' else 'tombstone' end as what,
+        {{ collapsing._row_as_json(columns | reject('equalto', 'ledger_batch')) }} as ledger_row,
+        {{ key }} as ledger_key
+    from stored
+),
+
+-- each batch that took an event of the key or appended a row of it, with all rows up to it
+up_to_each as (
+    select stored.*, batches.ledger_after
+    from stored
+    inner join (
+        select batch as ledger_after from events
+        union
+        select ledger_batch as ledger_after from stored
+    ) as batches on stored.ledger_batch <= batches.ledger_after
+),
+
+live as (
+    select * from {{ engine.final('up_to_each', by_batch) if engine.keeps_every_row
+        else '(' ~ collapsing._uncancelled_rows('up_to_each', 'up_to_each', by_batch) ~ ')' }}
+),
+
+states as (
+    select
+        batches.ledger_after as batch,
+        3 as ledger_step,
+        row_number() over (partition by batches.ledger_after order by {{ state }}) as ledger_nth,
+        'state' as step,
+        case when live.ledger_after is null then 'deleted' {{ 'when ' ~ collapsing._as_number(settings.sign) ~ " = -1 then 'cancel'"
+            if engine.shows_cancel_rows }} else 'live' end as what,
+        if(live.ledger_after is null, null, {{ state }}) as ledger_row,
+        batches.ledger_key
+    from (select distinct ledger_after, {{ key }} as ledger_key from up_to_each) as batches
+    left join live on batches.ledger_after = live.ledger_after
+)
+{%- endmacro %}
+
+
+{# Returns SQL for columns of a row as JSON text, NULLs too. #}
+{% macro _row_as_json(columns, of=none) %}
+    {{ return("to_json(struct(" ~ collapsing._row_list(columns, of) ~ "), map('ignoreNullFields', 'false'))") }}
+{% endmacro %}
+
+
+{# Prints the life of a key, a line for each thing that happened. #}
+{% macro _print_life(node, key, rows) %}
+    {% set nothing = '' if rows else ': nothing of it is staged, and nothing was appended' %}
+    {% do print(node.name ~ ', key ' ~ tojson(key, key | string) ~ nothing) %}
+    {% do print('  %-6s %-9s %-14s %s' | format('batch', 'step', 'what', 'row')) if rows %}
+    {% for row in rows %}
+        {% do print('  %-6s %-9s %-14s %s' | format(row[1] if row[1] is not none else '-', row[2], row[3], row[4] or '')) %}
+    {% endfor %}
+{% endmacro %}

@@ -1,0 +1,28 @@
+{% macro history(ledger) %}
+    {% if not execute %}
+        {{ return(ledger) }}
+    {% endif %}
+    {% do collapsing._asked_ledger('history', ledger) %}
+    {% set history = load_relation(collapsing._history_relation(ledger)) %}
+    {% if history is none %}
+        {{ return(collapsing._no_rows(collapsing._history_columns())) }}
+    {% endif %}
+    {% set names = collapsing._history_columns() | map(attribute='name') | reject('equalto', 'batch') %}
+    {{ return(
+        '(select ledger_batch as batch, ' ~ collapsing._row_list(names) ~ ' from ' ~ history
+        ~ ' where ledger_batch <= ' ~ collapsing._newest_with_rows(ledger) ~ ' or ' ~ collapsing._appended_nothing() ~ ')'
+    ) }}
+{% endmacro %}
+
+
+{# Returns the columns of what history gives, [{name, dtype}]. #}
+{% macro _history_columns() %}
+    {% set columns = [] %}
+    {% for name, dtype in {
+        'batch': 'int', 'blocks': 'bigint', 'rows_read': 'bigint', 'decisions': 'map<string, bigint>', 'states': 'bigint',
+        'cancels': 'bigint', 'tombstones': 'bigint', 'undoes': 'int', 'seconds': 'double', 'run_id': 'string', 'finished_at': 'timestamp'
+    }.items() %}
+        {% do columns.append({'name': name, 'dtype': dtype}) %}
+    {% endfor %}
+    {{ return(columns) }}
+{% endmacro %}

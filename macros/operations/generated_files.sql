@@ -1,0 +1,217 @@
+{#
+    Returns the files that generate prints, {path: text}: a ledger of the stage and the view over it, a first projection and the view over that,
+    their YAML; and before them a view of the stage where a condition says what a delete is. `guess` is as _guess_settings returns it.
+#}
+{% macro _generated_files(node, columns, rows, guess) %}
+    {% set name, source = guess.name, collapsing._reference_to(node) %}
+    {% set live = name ~ '_final' if name == node.name else name %}
+    {% set ledger, files = name ~ '_ledger', {} %}
+    {% if guess.mark and guess.mark.sql and guess.version %}
+        {% set is_taken = 'is_deleted' in columns | map(attribute='name') | map('lower') | list %}
+        {% do guess.update({'mark_name': 'marks_delete' if is_taken else 'is_deleted'}) %}
+        {% do files.update({'models/' ~ name ~ '_events.sql': collapsing._generated_view(
+            'select *, ' ~ guess.mark.sql ~ ' as ' ~ guess.mark_name ~ '\nfrom {{ ' ~ source ~ ' }}'
+        )}) %}
+        {% set source = "ref('" ~ name ~ "_events')" %}
+    {% elif guess.mark %}
+        {% do guess.update({'mark_name': guess.mark.name}) %}
+    {% endif %}
+    {% set group = collapsing._guess_group(columns, rows, guess) %}
+    {% set measures = collapsing._guess_measures(columns, guess, group) %}
+    {% set sums = name ~ ('_by_' ~ modules.re.sub('\\W+', '_', group.name) | lower if group else '_in_total') %}
+    {% do files.update({
+        'models/' ~ ledger ~ '.sql': collapsing._generated_ledger(source, rows, guess),
+        'models/' ~ live ~ '.sql': collapsing._generated_view("select * from {{ collapsing.final(ref('" ~ ledger ~ "')) }}"),
+        'models/' ~ sums ~ '_projection.sql': collapsing._generated_model(
+            {'group_by': [group.name] if group else [], 'measures': measures}, "projection(ref('" ~ ledger ~ "'))"
+        ),
+        'models/' ~ sums ~ '.sql': collapsing._generated_view(
+            "select * from {{ collapsing.final(ref('" ~ sums ~ "_projection')) }}"
+        ),
+        'models/' ~ live ~ '.yml': collapsing._generated_properties(
+            {'stage': node.name, 'source': source, 'ledger': ledger, 'live': live, 'sums': sums}, columns, rows, guess
+        )
+    }) %}
+    {{ return(files) }}
+{% endmacro %}
+
+
+{# Returns how a model names a node of the graph. #}
+{% macro _reference_to(node) %}
+    {% if node.resource_type == 'source' %}
+        {{ return("source('" ~ node.source_name ~ "', '" ~ node.name ~ "')") }}
+    {% endif %}
+    {{ return("ref('" ~ (node.package_name ~ "', '" if node.package_name != project_name else '') ~ node.name ~ "')") }}
+{% endmacro %}
+
+
+{# Returns the text of a view. #}
+{% macro _generated_view(sql) %}
+    {{ return("{{ config(materialized='view') }}\n" ~ sql) }}
+{% endmacro %}
+
+
+{# Returns the text of a model that holds nothing but its settings and one call. #}
+{% macro _generated_model(settings, call) %}
+    {% set lines = [] %}
+    {% for setting, value in settings.items() %}
+        {% do lines.append('    ' ~ collapsing._as_python(setting) ~ ': ' ~ collapsing._as_python(value)) %}
+    {% endfor %}
+    {{ return("{{ config(meta={'collapsing': {\n" ~ lines | join(',\n') ~ '\n}}) }}\n{{ collapsing.' ~ call ~ ' }}') }}
+{% endmacro %}
+
+
+{# Returns a value as it is written in a Jinja expression. #}
+{% macro _as_python(value) %}
+    {% set parts = [] %}
+    {% if value is mapping %}
+        {% for name, one in value.items() %}
+            {% do parts.append(collapsing._as_python(name) ~ ': ' ~ collapsing._as_python(one)) %}
+        {% endfor %}
+        {{ return('{' ~ parts | join(', ') ~ '}') }}
+    {% elif value is string %}
+        {{ return(tojson(value) if modules.re.search("['\\\\\n{}%#]", value) else "'" ~ value ~ "'") }}
+    {% endif %}
+    {% for one in value %}
+        {% do parts.append(collapsing._as_python(one)) %}
+    {% endfor %}
+    {{ return('[' ~ parts | join(', ') ~ ']') }}
+{% endmacro %}
+
+
+{# Returns the text of a ledger: what was found, as a comment, then its settings and its call. #}
+{% macro _generated_ledger(source, rows, guess) %}
+    {% set settings = {} %}
+    {% do settings.update({'engine': 'deduplicating'}) if not guess.version %}
+    {% do settings.update({'key': guess.key.name}) %}
+    {% do settings.update({'version': guess.version.name}) if guess.version %}
+    {% do settings.update({guess.mark.setting or 'is_deleted': guess.mark_name}) if guess.mark and guess.version %}
+    {% do settings.update({'block': guess.block.name}) if guess.block %}
+    {% set comment = collapsing._told_of_guess(rows, guess) | join('\n    ') %}
+    {{ return(
+        '{#\n    ' ~ comment | replace('#}', '# }') ~ '\n#}\n' ~ collapsing._generated_model(settings, 'ledger(' ~ source ~ ')')
+    ) }}
+{% endmacro %}
+
+
+{# Returns in lines why the settings of a ledger were chosen, and what the data could not tell. #}
+{% macro _told_of_guess(rows, guess) %}
+    {% set lines, key = ['Seen in ' ~ rows ~ ' rows, and what they cannot tell. Check it before the first run.'], guess.key %}
+    {% do lines.append('There is no row yet: names and types alone were looked at.') if not rows %}
+    {% do lines.append(
+        'key: ' ~ key.name ~ ' (' ~ key.dtype ~ '), about ' ~ key.distinct ~ ' values, no NULL' ~ collapsing._others(guess.candidates.key)
+        ~ '. Where one column does not tell rows apart, list several.'
+    ) %}
+    {% if guess.version %}
+        {% do lines.append(
+            'version: ' ~ guess.version.name ~ ' (' ~ guess.version.dtype ~ ')' ~ collapsing._others(guess.candidates.version)
+            ~ '. It must grow with each change of a key; where two changes can have one, list a second column.'
+        ) %}
+        {% do lines.append(guess.version.name ~ ' is compared as text: right for times as 2026-01-31T09:00:00 alone.')
+            if collapsing._is_text_type(guess.version.dtype) %}
+    {% else %}
+        {% do lines.append(
+            'version: no column looks like one, so that the first row of a key stays (engine: deduplicating). If later rows'
+            ~ ' change a key, give a version, or engine: collapsing with order_by.'
+        ) %}
+    {% endif %}
+    {% do lines.append('deletes: ' ~ collapsing._told_of_mark(guess)) %}
+    {% do lines.append(
+        'block: ' ~ guess.block.name ~ ' (' ~ guess.block.dtype ~ '), about ' ~ guess.block.distinct ~ ' values'
+        ~ collapsing._others(guess.candidates.block) ~ '. It is folded once: rows that arrive later under its token are not read.'
+        if guess.block else 'block: no column looks like the name of a file or a load: every run reads the whole stage, right but slower.'
+    ) %}
+    {{ return(lines) }}
+{% endmacro %}
+
+
+{# Returns in words which other columns could have been chosen, up to three. #}
+{% macro _others(candidates) %}
+    {% set names = candidates[1:4] | map(attribute='name') | join(', ') %}
+    {{ return('; or ' ~ names if names else '') }}
+{% endmacro %}
+
+
+{# Returns in words what was found of deletes. #}
+{% macro _told_of_mark(guess) %}
+    {% if not guess.mark %}
+        {{ return('no column marks them. If rows can go, add one that is true or 1 for a row that deletes its key, as is_deleted.') }}
+    {% elif not guess.version %}
+        {{ return(guess.mark.name ~ ' may mark them, which has no effect with the engine deduplicating.') }}
+    {% elif guess.mark.setting == 'sign' %}
+        {{ return(guess.mark.name ~ ', -1. If rows of -1 are copies of the row that they take back, add input: signed.') }}
+    {% elif guess.mark.sql %}
+        {{ return(guess.mark.name ~ ', by the condition in ' ~ guess.name ~ '_events.sql.') }}
+    {% endif %}
+    {{ return(guess.mark.name ~ ' (' ~ guess.mark.dtype ~ ').') }}
+{% endmacro %}
+
+
+{# Returns the column of few values by which a first projection groups, or none. #}
+{% macro _guess_group(columns, rows, guess) %}
+    {% set taken = [guess.key, guess.version, guess.mark, guess.block] %}
+    {% for type in ['^(string|varchar|char)', '^boolean', '^date$', '^(tinyint|smallint|int|bigint)'] %}
+        {% for column in columns if modules.re.search(type, column.dtype) and column not in taken
+            and 1 < column.distinct <= 1000 and column.distinct * 2 <= rows %}
+            {{ return(column) }}
+        {% endfor %}
+    {% endfor %}
+    {{ return(none) }}
+{% endmacro %}
+
+
+{# Returns the measures of a first projection: how many rows, and the sums of up to three numbers, {name: aggregate}. #}
+{% macro _guess_measures(columns, guess, group) %}
+    {% set taken = [guess.key, guess.version, guess.mark, guess.block, group] %}
+    {% set measures, is_name = {'row_count': 'count(*)'}, '(?i)(^|_)(id|key|no|nr|number|code|year|month|day|position|offset)$' %}
+    {% for column in columns if column not in taken and column.name != 'row_count'
+        and modules.re.search('^(decimal|double|float|int|bigint|smallint)', column.dtype)
+        and not modules.re.search(is_name, column.name) and measures | length < 4 %}
+        {% do measures.update({column.name: 'sum(' ~ collapsing._plain_name(column.name) ~ ')'}) %}
+    {% endfor %}
+    {{ return(measures) }}
+{% endmacro %}
+
+
+{# Returns the YAML of the models that generate prints. `names` are {stage, source, ledger, live, sums}. #}
+{% macro _generated_properties(names, columns, rows, guess) %}
+    {% set lines = [
+        'version: 2',
+        '',
+        'models:',
+        '  - name: ' ~ names.ledger,
+        '    description: ' ~ tojson('All that ' ~ names.stage ~ ' has said, in state rows, cancel rows and tombstones.'),
+        '    data_tests:',
+        '      - collapsing.collapsed',
+        '      - collapsing.complete:',
+        '          arguments: {stage: ' ~ tojson(names.source) ~ '}',
+        '  - name: ' ~ names.live,
+        '    description: ' ~ tojson('The live rows of ' ~ names.ledger ~ ', one per ' ~ guess.key.name ~ '.'),
+        '    columns:'
+    ] %}
+    {% set hidden = [guess.block.name if guess.block else none, guess.mark_name if guess.version else none] %}
+    {% for column in columns if column.name not in hidden %}
+        {% do lines.append('      - name: ' ~ tojson(column.name)) %}
+        {% do lines.append('        description: ' ~ tojson(collapsing._told_of_column(column, rows))) %}
+        {% do lines.append('        quote: true') if collapsing._plain_name(column.name) != column.name %}
+        {% do lines.append('        data_tests: [unique, not_null]') if column == guess.key %}
+    {% endfor %}
+    {% do lines.extend([
+        '  - name: ' ~ names.sums ~ '_projection',
+        '    description: ' ~ tojson('Partial sums of ' ~ names.ledger ~ ', which each run adds to.'),
+        '    data_tests:',
+        '      - collapsing.equals_recompute',
+        '  - name: ' ~ names.sums,
+        '    description: ' ~ tojson('The sums of ' ~ names.live ~ ' by group.')
+    ]) %}
+    {{ return(lines | join('\n')) }}
+{% endmacro %}
+
+
+{# Returns in words what was seen of a column. #}
+{% macro _told_of_column(column, rows) %}
+    {% set nulls = rows - column.filled %}
+    {{ return(
+        column.dtype ~ (', about ' ~ column.distinct ~ ' values' if column.distinct else '') ~ (', ' ~ nulls ~ ' NULL' if nulls else '')
+    ) }}
+{% endmacro %}

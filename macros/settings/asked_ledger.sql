@@ -1,0 +1,54 @@
+{# Returns the graph's node of the ledger that a public macro is given; an error names what was given instead. #}
+{% macro _asked_ledger(asked_by, relation) %}
+    {% do collapsing._check_relation(asked_by, relation) %}
+    {% set node = collapsing._model_of(relation) %}
+    {% if node is none %}
+        {{ collapsing._raise(relation, asked_by ~ ' needs a ledger, and this is no model of this project') }}
+    {% elif collapsing._kind_of(node, asked_by) != 'ledger' %}
+        {{ collapsing._raise(node.name, asked_by ~ ' needs a ledger; this is a projection') }}
+    {% endif %}
+    {% do collapsing._check_one_shard(node) %}
+    {{ return(node) }}
+{% endmacro %}
+
+
+{#
+    Returns the graph's node of the stage that an operation is asked about: a model, a seed or a snapshot by its name, a source as
+    `source_name.table_name`.
+#}
+{% macro _asked_stage(operation, name) %}
+    {% for node in graph.nodes.values() if node.resource_type in ['model', 'seed', 'snapshot'] and node.name == name %}
+        {{ return(node) }}
+    {% endfor %}
+    {% for source in graph.sources.values() if source.source_name ~ '.' ~ source.name == name %}
+        {{ return(source) }}
+    {% endfor %}
+    {{ exceptions.raise_compiler_error(
+        'collapsing: ' ~ operation ~ " needs 'stage', the name of a model, a seed or a snapshot, or a source as source_name.table_name; given: "
+        ~ (name if name is not none else 'nothing')
+    ) }}
+{% endmacro %}
+
+
+{# Returns the table or view of a stage, `node` in the graph, or stops where it is not there. #}
+{% macro _relation_of_stage(asked_by, node) %}
+    {% set name = node.alias or node.identifier %}
+    {% set relation = adapter.get_relation(node.database, node.schema, name) %}
+    {% if relation is none %}
+        {{ exceptions.raise_compiler_error(
+            'collapsing: ' ~ asked_by ~ " reads the stage '" ~ node.name ~ "', and there is no table or view " ~ node.schema ~ '.' ~ name
+            ~ ': build it first'
+        ) }}
+    {% endif %}
+    {{ return(relation) }}
+{% endmacro %}
+
+
+{# Returns the nodes of the graph that a ledger's model reads: its stage, and rarely something else. #}
+{% macro _stages_of(node) %}
+    {% set found = [] %}
+    {% for id in node.depends_on.nodes | unique %}
+        {% do found.append(graph.nodes.get(id) or graph.sources.get(id)) %}
+    {% endfor %}
+    {{ return(found | select | list) }}
+{% endmacro %}

@@ -1,0 +1,313 @@
+"""What tells a user about a ledger: its history, blocks and rejects as relations, the life of a key, and models for a stage."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from support.dbt_project import VIEW, DbtProject, model
+from support.lives import operate
+
+EVENTS = {"version": "version", "is_deleted": "is_deleted", "block": "block", "order_by": "position"}
+SUMS = {"group_by": ["status"], "measures": {"n": "count(*)"}}
+# text that ends a literal, and text that Spark would put something else for
+TENANT, NAME = "it's", "a\\b ${x}"
+PAIR = ", ".join(f"cast(X'{text.encode().hex()}' as string) as {name}" for name, text in (("tenant", TENANT), ("name", NAME)))
+# ledger, its key, batches after which its state is compared with what final shows
+ASKED = (("orders", "id = 1", (3, 4)), ("pairs", "true", (1, 2)), ("steps", "id = 1", (2,)))
+FINAL = "select '{0}' as ledger, {1} as batch, amount from {{{{ collapsing.final(ref('{0}'), as_of={1}) }}}} where {2}"
+FINALS = "\nunion all\n".join(FINAL.format(name, batch, key) for name, key, batches in ASKED for batch in batches)
+LIVES = "\nunion all\n".join(
+    f"select '{name}' as ledger, * from {{{{ collapsing.explain_key(ref('{name}'), {key!r}{more}) }}}}"
+    for name, key, more in (
+        ("orders", 1, ", stage=ref('stg_orders')"),
+        ("pairs", {"name": NAME, "tenant": TENANT}, ""),
+        ("steps", "1", ""),
+        ("whole", [1], ""),
+    )
+)
+WRONG = {
+    "history(ref('stg_orders'))": "model 'stg_orders': history needs a model with settings in config(meta=",
+    "rejects('orders')": "rejects takes a relation, such as ref('orders'); given: ",
+    "blocks(ref('sums'))": "model 'sums': blocks needs a ledger; this is a projection",
+    "blocks(ref('whole'))": "model 'whole': setting 'block' must be the column with the block token",
+    "explain_key(ref('orders'))": "needs a value for each column of the key (id): where there are several, a list in this order",
+    "explain_key(ref('orders'), '1.5')": "model 'orders': explain_key: '1.5' is no value of 'id', which is int",
+    "explain_key(ref('pairs'), 'x')": "needs a value for each column of the key (tenant, name)",
+    "explain_key(ref('pairs'), {'tenant': 'x', 'nam': 'y'})": "given: {'tenant': 'x', 'nam': 'y'}",
+    "explain_key(ref('sums'), 1)": "model 'sums': explain_key needs a ledger; this is a projection",
+    "explain_key(ref('orders'), 1, stage='stg_order')": "explain_key needs 'stage', the name of a model, a seed or a snapshot",
+}
+FILES = {
+    "models/stg_orders.sql": VIEW + "select position, id, version, is_deleted, status, amount, block from tools.arrived",
+    "models/stg_pairs.sql": f"{VIEW}select * except (sign, id), {PAIR} from tools.arrived where id = 1 and version is not null",
+    "models/stg_steps.sql": VIEW + "select position, id, sign, amount, block from tools.arrived where sign is not null",
+    "models/stg_whole.sql": VIEW + "select id, version, amount from tools.arrived where id = 1 and version is not null",
+    "models/orders.sql": model("ledger(ref('stg_orders'))", EVENTS | {"key": "id", "on_bad_rows": "reject"}),
+    "models/pairs.sql": model("ledger(ref('stg_pairs'))", EVENTS | {"key": ["tenant", "name"], "engine": "replacing"}),
+    "models/steps.sql": model(
+        "ledger(ref('stg_steps'))",
+        {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign", "order_by": "position", "block": "block"},
+    ),
+    "models/whole.sql": model("ledger(ref('stg_whole'))", {"key": "id", "version": "version"}),
+    "models/sums.sql": model("projection(ref('orders'))", SUMS),
+    "models/told_history.sql": VIEW + "select * from {{ collapsing.history(ref('orders')) }}",
+    "models/told_blocks.sql": VIEW + "select * from {{ collapsing.blocks(ref('orders')) }}",
+    "models/told_rejects.sql": VIEW + "select * from {{ collapsing.rejects(ref('orders')) }}",
+    "models/no_rejects.sql": VIEW + "select * from {{ collapsing.rejects(ref('pairs')) }}",
+    "models/no_rejects_of_whole.sql": VIEW + "select * from {{ collapsing.rejects(ref('whole')) }}",
+    "models/lives.sql": "{{ config(materialized='table') }}\n" + LIVES,
+    "models/finals.sql": "{{ config(materialized='table') }}\n" + FINALS,
+} | {f"models/wrong_{n}.sql": f"{VIEW}select * from {{{{ collapsing.{call} }}}}" for n, call in enumerate(WRONG)}
+
+BLOCKS = "select block, rows, batch, is_unread, is_undone from told_blocks order by batch, block"
+HISTORY = "select batch, blocks, rows_read, states, cancels, undoes from told_history order by batch"
+REJECTS = "select id, amount, block, reason, ledger_block, batch from told_rejects order by all"
+
+
+WRONG_MODELS = [f"wrong_{n}" for n in range(len(WRONG))]
+
+
+@pytest.fixture(scope="module")
+def tools(make_project) -> DbtProject:
+    """Ledgers of four kinds with four blocks folded, and views of what is told of one, built after the first block."""
+    project = make_project("tools", FILES)
+    project.sql("create schema if not exists tools")
+    columns = "position int, id int, version int, is_deleted boolean, sign int, status string, amount int, block string"
+    project.sql(f"create table tools.arrived ({columns}) using parquet")
+    project.run("compile", "--select", "told_history", "told_blocks", "told_rejects", "no_rejects")
+    _arrive(project, "b1", "1, 1, false, 1, 'new', 10", "2, 5, false, null, 'new', 20", "null, 1, false, null, 'new', 30")
+    project.run("run", "--exclude", "lives", "finals", *WRONG_MODELS)
+    _fold(project, "b2", "1, 1, false, null, 'late', 11", "1, 2, false, null, 'paid', 12", "1, 1, false, -1, 'new', 10")
+    _fold(project, "b3", "1, 3, true, null, 'paid', 12", "1, 4, false, 1, 'back', 13", "1, null, false, null, 'bad', 0")
+    _arrive(project, "b4", "1, 9, true, null, 'back', 13")
+    project.run("run", "--select", "orders", "pairs", "steps")
+    return project
+
+
+def _arrive(project: DbtProject, block: str, *rows: str) -> None:
+    """Stage rows of (id, version, is_deleted, sign, status, amount) as a block, in this order."""
+    staged = ", ".join(f"({position}, {row}, '{block}')" for position, row in enumerate(rows))
+    project.sql(f"insert into tools.arrived values {staged}")
+
+
+def _fold(project: DbtProject, block: str, *rows: str) -> None:
+    """Stage a block, and fold it with the ledger that is told about."""
+    _arrive(project, block, *rows)
+    project.run("run", "--select", "orders")
+
+
+def test_the_life_of_a_key_is_its_events_its_rows_and_its_states(tools) -> None:
+    tools.run("run", "--select", "lives", "finals")
+    told = tools.rows("select batch, step, what from lives where ledger = 'orders' order by place")
+    assert told == [
+        *((1, "staged", "applied"), (1, "appended", "state"), (1, "state", "live")),
+        *((2, "staged", "tie"), (2, "staged", "applied"), (2, "staged", "duplicate")),
+        *((2, "appended", "cancel"), (2, "appended", "state"), (2, "state", "live")),
+        *((3, "staged", "superseded"), (3, "staged", "applied"), (3, "staged", "null_version")),
+        *((3, "appended", "cancel"), (3, "appended", "state"), (3, "state", "live")),
+        *((4, "staged", "applied"), (4, "appended", "cancel"), (4, "appended", "tombstone"), (4, "state", "deleted")),
+    ]
+    rows = tools.rows("select row from lives where ledger = 'orders' and batch = 3 order by place")
+    assert rows[2] == ('{"position":2,"id":1,"version":null,"is_deleted":false,"status":"bad","amount":0,"block":"b3"}',), (
+        "as it was staged, NULLs too"
+    )
+    assert rows[3] == ('{"position":1,"id":1,"version":2,"status":"paid","amount":12,"ledger_sign":-1,"ledger_block":"b3"}',), (
+        "the cancel row is the stored one"
+    )
+    assert rows[5] == ('{"position":1,"id":1,"version":4,"status":"back","amount":13}',)
+
+
+def test_the_state_after_each_batch_is_what_final_shows(tools) -> None:
+    """Of each kind of ledger: of events, of rows that replace each other, of rows that carry their sign."""
+    live = "select ledger, batch, int(get_json_object(row, '$.amount')) from lives where what = 'live' order by all"
+    asked = {(ledger, batch) for ledger, _, batches in ASKED for batch in batches}
+    finals = tools.rows("select * from finals order by all")
+    assert [row for row in tools.rows(live) if row[:2] in asked] == finals
+    assert finals == [("orders", 3, 13), ("pairs", 1, 10), ("steps", 2, 13)]
+    assert tools.rows("select count(*) from lives where ledger = 'pairs' and step = 'staged'") == [(7,)], "quoted as it is"
+    # without a block token no batch is known of what is staged, which is told first
+    whole = tools.rows("select batch, step, what from lives where ledger = 'whole' order by place")
+    assert whole[-3:] == [(None, "staged", "applied"), (1, "appended", "state"), (1, "state", "live")]
+
+
+def test_the_life_of_a_key_is_printed(tools, capsys) -> None:
+    capsys.readouterr()
+    assert operate(tools, "explain_key", model="orders", key=2).success
+    assert operate(tools, "explain_key", model="orders", key=["1"], stage="stg_orders").success
+    assert operate(tools, "explain_key", model="orders", key=77).success
+    said = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert said[:5] == [
+        "orders, key 2",
+        "batch step what row",
+        '1 staged applied {"position":1,"id":2,"version":5,"is_deleted":false,"status":"new","amount":20,"block":"b1"}',
+        '1 appended state {"position":1,"id":2,"version":5,"status":"new","amount":20,"ledger_sign":1,"ledger_block":"b1"}',
+        '1 state live {"position":1,"id":2,"version":5,"status":"new","amount":20}',
+    ]
+    assert "4 state deleted" in said
+    assert said[-1] == "orders, key 77: nothing of it is staged, and nothing was appended"
+    for arguments in ({}, {"model": "orders"}):
+        assert not operate(tools, "explain_key", **arguments).success
+    said = " ".join(capsys.readouterr().out.split())
+    assert "explain_key needs --args" in said and "key (id)" in said
+
+
+def test_what_cannot_be_told_is_an_error_that_says_why(tools) -> None:
+    said = " ".join(tools.fails("run", "--select", *WRONG_MODELS).split())
+    for words in WRONG.values():
+        assert words in said, words
+
+
+def test_relations_without_rows_where_nothing_was_set_aside(tools) -> None:
+    assert tools.sql("select * from no_rejects").columns[-3:] == ["reason", "ledger_block", "batch"]
+    assert "tenant" in tools.sql("select * from no_rejects").columns
+    assert tools.sql("select * from no_rejects_of_whole").columns == ["id", "version", "amount", "reason", "block", "batch"]
+    assert tools.rows("select * from no_rejects union all select * from no_rejects") == []
+
+
+@pytest.fixture(scope="module")
+def taken_back(tools) -> DbtProject:
+    """The project after a batch without rows, one that was taken back to be folded again, and one that came back."""
+    _fold(tools, "b5", "1, 1, false, null, 'stale', 1")
+    _fold(tools, "b6", "3, 1, false, null, 'new', 60", "null, 6, false, null, 'bad', 61")
+    assert operate(tools, "undo", model="orders", unread=True).success
+    tools.run("run", "--select", "orders")
+    _fold(tools, "b7", "4, 1, false, null, 'new', 70")
+    assert operate(tools, "undo", model="orders").success
+    assert operate(tools, "undo", model="orders", redo=True).success
+    return tools
+
+
+TOLD = [
+    *(("b1", 3, 1, False, False), ("b2", 3, 2, False, False), ("b3", 3, 3, False, False), ("b4", 1, 4, False, False)),
+    *(("b5", 1, 5, False, False), ("b6", 2, 6, True, True), ("b6", 2, 8, False, False), ("b7", 1, 9, False, False)),
+]
+ASIDE = [
+    *((None, 30, "b1", "null_key", "b1", 1), (None, 61, "b6", "null_key", "b6", 6), (None, 61, "b6", "null_key", "b6", 8)),
+    (1, 0, "b3", "null_version", "b3", 3),
+]
+BATCHES = [
+    *((1, 1, 3, 2, 0, None), (2, 1, 3, 1, 1, None), (3, 1, 3, 1, 1, None), (4, 1, 1, 0, 1, None), (5, 1, 1, 0, 0, None)),
+    *((6, 1, 2, 1, 0, None), (7, None, 0, 0, 1, 6), (8, 1, 2, 1, 0, None), (9, 1, 1, 1, 0, None)),
+    *((10, None, 0, 0, 1, 9), (11, None, 0, 1, 0, 10)),
+]
+
+
+def _check_told(project: DbtProject) -> None:
+    assert project.rows(HISTORY) == BATCHES
+    assert project.rows(BLOCKS) == TOLD
+    assert project.rows(REJECTS) == ASIDE
+
+
+def test_views_of_a_ledger_follow_it_batch_by_batch(taken_back) -> None:
+    _check_told(taken_back)
+    types = dict(taken_back.sql("select * from told_history").dtypes)
+    assert types["batch"] == "int" and types["decisions"] == "map<string,bigint>" and types["finished_at"] == "timestamp"
+    decided = "select decisions['tie'], seconds > 0, run_id is not null from told_history where batch = 2"
+    assert taken_back.rows(decided) == [(1, True, True)]
+    assert taken_back.rows("select count(*) from told_blocks where planned_at is null") == [(0,)]
+
+
+@pytest.mark.only("parquet")  # writes partitions of its own
+def test_what_a_killed_run_had_planned_is_not_told(taken_back) -> None:
+    """A batch that was planned and never appended, and a merged manifest whose base was never written."""
+    planned = "'b8', 1L, 12, null, null, null, 'run', now()"
+    bad = "0, null, 1, false, 'bad', 99, 'b8', 'null_key', 'b8'"
+    counts = "1L, 1L, null, 1L, 0L, 0L, null, 1D, 'run', now()"
+    for table, values in (("manifest", planned), ("rejects", bad), ("history", counts)):
+        taken_back.sql(f"insert overwrite tools.orders__{table} partition (ledger_batch = 12) values ({values})")
+    columns = "block, staged, planned_in, decisions, undoes, unread, run_id, planned_at"
+    merged = f"select {columns} from tools.orders__manifest where ledger_batch <= 11"
+    taken_back.sql(f"create table tools.merged using parquet as {merged}")
+    taken_back.sql("insert overwrite tools.orders__manifest partition (ledger_batch = -11) select * from tools.merged")
+    _check_told(taken_back)
+    for table in ("rejects", "history"):
+        taken_back.drop_batch(f"tools.orders__{table}", 12)
+
+
+def test_views_of_a_ledger_stay_true_after_optimize(taken_back) -> None:
+    taken_back.run("run", "--select", "sums")
+    assert operate(taken_back, "optimize", model="orders").success
+    assert taken_back.batches("orders") == [-11]
+    _check_told(taken_back)
+
+
+def test_views_of_a_ledger_tell_what_a_full_refresh_has_folded(taken_back) -> None:
+    taken_back.run("run", "--select", "orders", "--full-refresh")
+    number = max(-batch for batch in taken_back.batches("orders"))
+    blocks = taken_back.rows("select block, batch, is_undone from told_blocks order by block")
+    assert blocks == [(f"b{block}", number, False) for block in range(1, 8)]
+    assert taken_back.rows("select batch, count(*) from told_rejects group by batch") == [(number, 3)]
+    assert taken_back.rows(HISTORY)[:-1] == BATCHES, "what was done stays told"
+    assert taken_back.rows("select max(batch), max_by(blocks, batch) from told_history") == [(number, 7)]
+
+
+PARCELS = ", ".join(
+    f"({n % 12 + 1}, timestamp'2026-01-01 00:00:00' + make_interval(0, 0, 0, 0, {n}), {str(n % 7 == 6).lower()}, "
+    f"'{('new', 'sent', 'lost')[n % 3]}', {n}.5, 'day_{n // 10}.json')"
+    for n in range(30)
+)
+CHANGES = ", ".join(f"({n % 9}, {n}L, '{'cuuud'[n % 5]}', {n % 4}, date'2026-01-01' + {n // 10})" for n in range(30))
+STAGES = {
+    "models/stg_parcels.sql": f"{VIEW}select * from values {PARCELS} "
+    "as t (parcel_id, updated_at, is_deleted, status, weight, source_file)",
+    "models/colours.sql": VIEW + "select * from values ('r', 'red'), ('g', 'green') as t (code, label)",
+    "models/nameless.sql": VIEW + "select cast(null as int) as id, 1.5D as amount",
+    "models/sources.yml": "sources: [{name: feed, schema: tools_feed, tables: [{name: changes}]}]",
+}
+
+
+@pytest.fixture(scope="module")
+def generated(tools) -> DbtProject:
+    """The project with three stages to look at: a model, a source, and a model that has nothing but a key."""
+    for path, text in STAGES.items():
+        tools.write(path, text)
+    tools.sql("create schema if not exists tools_feed")
+    columns = "(id, lsn, op, `net amount`, ingested_on)"
+    tools.sql(f"create table tools_feed.changes using parquet as select * from values {CHANGES} as t {columns}")
+    tools.run("run", "--select", "stg_parcels", "colours", "nameless")
+    return tools
+
+
+def _generate(project: DbtProject, capsys, stage: str) -> dict[str, str]:
+    """Give the files that generate prints, {path: text}."""
+    capsys.readouterr()
+    assert operate(project, "generate", stage=stage).success
+    _, *parts = re.split(r"^(?:--|#) (models/\S+)$", capsys.readouterr().out, flags=re.MULTILINE)
+    return dict(zip(parts[::2], parts[1::2], strict=True))
+
+
+def test_what_generate_prints_runs_as_it_is(generated, capsys) -> None:
+    files = {stage: _generate(generated, capsys, stage) for stage in ("stg_parcels", "feed.changes", "colours")}
+    assert [path.removeprefix("models/") for path in files["feed.changes"]] == [
+        *("changes_events.sql", "changes_ledger.sql", "changes_final.sql"),
+        *("changes_by_net_amount_projection.sql", "changes_by_net_amount.sql", "changes_final.yml"),
+    ]
+    for path, text in {path: text for printed in files.values() for path, text in printed.items()}.items():
+        generated.write(path, text)
+    built = generated.run("build", "--select", *(path.split("/")[1].split(".")[0] for one in files.values() for path in one))
+    assert len(built) == 28
+    assert (
+        built["collapsing_collapsed_parcels_ledger_"]
+        == built["collapsing_equals_recompute_parcels_by_status_projection_"]
+        == "pass"
+    )
+
+
+def test_generate_finds_key_version_deletes_and_blocks(generated, capsys) -> None:
+    settings = "config(meta={'collapsing': {\n"
+    parcels = _generate(generated, capsys, "stg_parcels")["models/parcels_ledger.sql"]
+    chosen = ["'key': 'parcel_id'", "'version': 'updated_at'", "'is_deleted': 'is_deleted'", "'block': 'source_file'"]
+    assert settings + ",\n".join(f"    {one}" for one in chosen) + "\n}}) }}" in parcels
+
+
+def test_generate_says_what_is_wrong_with_its_argument(generated, capsys) -> None:
+    capsys.readouterr()
+    for stage in (None, "stg_parcel", "nameless", "orders"):
+        assert not operate(generated, "generate", **({"stage": stage} if stage else {})).success
+    said = " ".join(capsys.readouterr().out.split())
+    allowed = "generate needs 'stage', the name of a model, a seed or a snapshot, or a source as source_name.table_name; given: "
+    assert allowed + "nothing" in said and allowed + "stg_parcel" in said
+    assert "generate finds no key in the stage 'nameless'" in said
+    assert "model 'orders': it cannot be a stage: its column 'ledger_sign' begins" in said
