@@ -1,4 +1,5 @@
 {% macro changes(ledger, after) %}
+    {% do collapsing._check_relation('changes', ledger) if execute %}
     {% if execute and (after is not integer or after < 0) %}
         {{ collapsing._raise(
             ledger.identifier, "changes needs 'after', the number of the last batch already read (0 for none); given: " ~ after
@@ -13,7 +14,7 @@
         {{ return(collapsing._visible_rows(ledger)) }}
     {% endif %}
     {% set batches = collapsing._batches_of(collapsing._named(ledger)) %}
-    {% set gone = 'changes after=' ~ after ~ ' cannot be told any more: the ledger was optimized or rebuilt at a later batch' %}
+    {% set gone = 'changes after=' ~ after ~ ' are gone: the ledger was optimized or rebuilt at a later batch' %}
     {% set advice = '. Read it from the beginning (after=0) into a model that is built anew' %}
     {#- a ledger that was built anew goes on counting: its first batch holds what all of them held -#}
     {% if batches and after < batches.first and batches.first > 1 %}

@@ -2,16 +2,18 @@
     {% if not execute %}
         {{ return(relation) }}
     {% endif %}
+    {% do collapsing._check_relation('final', relation) %}
     {% set node = collapsing._model_of(relation) %}
     {% set name = node.name if node else relation %}
-    {% if as_of is not none and (as_of is not integer or as_of < 0) %}
-        {{ collapsing._raise(name, "final's as_of must be a batch number; given: " ~ as_of) }}
+    {% if as_of is not none and as_of is not string and (as_of is boolean or as_of is not integer or as_of < 0) %}
+        {{ collapsing._raise(name, "final's as_of must be a batch number or a timestamp; given: " ~ as_of) }}
     {% endif %}
     {% if across_partitions is not boolean %}
         {{ collapsing._raise(name, "final's across_partitions must be true or false; given: " ~ across_partitions) }}
     {% endif %}
     {% set kind = collapsing._kind_of(node, 'final') %}
     {% do collapsing._check_final_of_shards(node, as_of) %}
+    {% set as_of = collapsing._batch_at(node, as_of) if as_of is string else as_of %}
     {% do collapsing._check_batch_is_there(name, relation, as_of) if as_of %}
     {% set tables, parts = collapsing._tables_of(relation, node), [] %}
     {% if kind == 'projection' %}
@@ -31,6 +33,50 @@
         {% do parts.append(collapsing._final_of_table(table, settings, as_of, across_partitions)) %}
     {% endfor %}
     {{ return(collapsing._all_of(parts, tables[0], ['ledger_sign', 'ledger_block', 'ledger_place', 'ledger_batch'])) }}
+{% endmacro %}
+
+
+{#
+    Returns the number of the last batch that a ledger, or the ledger that a projection follows, had finished at a moment: text that
+    Spark takes for a timestamp, in the session's time zone unless it names its own.
+#}
+{% macro _batch_at(node, moment) %}
+    {% set ledger = collapsing._ledger_of(node) %}
+    {% set history = load_relation(collapsing._history_relation(collapsing._built_relation(ledger))) %}
+    {% set sql %}
+        select
+            any_value(asked) is null,
+            any_value(asked) > current_timestamp(),
+            max(if(finished_at <= asked, ledger_batch, null)),
+            max(ledger_batch),
+            cast(min(finished_at) as string)
+        from (select try_cast({{ collapsing._text_literal(moment) }} as timestamp_ltz) as asked)
+        left join {{ history or '(select null as finished_at, null as ledger_batch where false)' }} on true
+    {% endset %}
+    {% set row = collapsing._rows_of(sql)[0] %}
+    {% if row[0] %}
+        {{ collapsing._raise(node.name, "final's as_of must be a batch number or a timestamp; given: " ~ moment) }}
+    {% elif row[1] %}
+        {{ collapsing._raise(
+            node.name, 'final has no state as_of=' ~ moment ~ ' yet: that is in the future, and the last batch is ' ~ (row[3] or 'none')
+        ) }}
+    {% elif row[2] is none %}
+        {{ collapsing._raise(
+            node.name, 'final has no state as_of=' ~ moment ~ ': '
+            ~ ('the first batch had finished at ' ~ row[4] if row[4] else 'no batch has finished yet')
+        ) }}
+    {% endif %}
+    {{ return(row[2]) }}
+{% endmacro %}
+
+
+{# Returns the graph's node of the ledger that a projection follows, directly or through another one; of a ledger itself. #}
+{% macro _ledger_of(node) %}
+    {% set is_projection = collapsing._kind_if_any(node) == 'projection' %}
+    {% for id in node.depends_on.nodes if is_projection and collapsing._kind_if_any(graph.nodes.get(id)) %}
+        {{ return(collapsing._ledger_of(graph.nodes[id])) }}
+    {% endfor %}
+    {{ return(node) }}
 {% endmacro %}
 
 
@@ -56,35 +102,35 @@
     `as_of`.
 #}
 {% macro _final_of_table(table, settings, as_of=none, across_partitions=true) %}
-    {% set engine = collapsing._engine(settings) %}
+    {% set engine, columns = collapsing._engine(settings), collapsing._shown_columns(table) %}
     {% if not engine.keeps_every_row %}
         {{ return(
             '(\n    with ' ~ collapsing._ctes_of_visible(table, as_of) ~ '\n'
-            ~ collapsing._uncancelled_rows('visible', 'later', settings) ~ '\n)'
+            ~ collapsing._uncancelled_rows('visible', 'later', settings, columns) ~ '\n)'
         ) }}
     {% endif %}
     {% set batches = collapsing._batches_of(collapsing._named(table)) %}
     {# a view that was made before the base gives the same, more slowly #}
     {% if batches and batches.base and not settings.partition_by %}
-        {{ return(collapsing._final_upon_base(table, settings, as_of)) }}
+        {{ return(collapsing._final_upon_base(table, settings, columns, as_of)) }}
     {% endif %}
     {% set rows = collapsing._visible_rows(table, as_of) %}
     {{ return(
-        '(\n    select * except (ledger_sign, ledger_block, ledger_place, ledger_batch)\n    from '
+        '(\n    select ' ~ (collapsing._row_list(columns) or '*') ~ '\n    from '
         ~ (engine.final(rows, settings) if across_partitions else engine.final(rows, settings, across_partitions=false)) ~ '\n)'
     ) }}
 {% endmacro %}
 
 
-{# Returns whether a base was made by an optimize: one that a full refresh has written stands for no batch but its own. #}
-{% macro _is_optimized(relation, batches) %}
-    {% set manifest = load_relation(collapsing._manifest_relation(relation)) %}
-    {% if not batches.base or manifest is none %}
-        {{ return(batches.base > 0) }}
+{# Returns the names of the columns that final shows of a ledger's table: all but the system columns; none before it is built. #}
+{% macro _shown_columns(table) %}
+    {% if load_relation(table) is none %}
+        {{ return([]) }}
     {% endif %}
-    {{ return(collapsing._rows_of(
-        'select 1 from ' ~ manifest ~ ' where ledger_batch = -' ~ batches.base ~ ' and planned_in < ' ~ batches.base ~ ' limit 1'
-    ) | length > 0) }}
+    {{ return(
+        collapsing._describe(collapsing._named(table)).columns | map(attribute='name')
+        | reject('in', ['ledger_sign', 'ledger_block', 'ledger_place', 'ledger_batch']) | list
+    ) }}
 {% endmacro %}
 
 
@@ -96,7 +142,8 @@
     {% elif batches and as_of < batches.first %}
         {{ collapsing._raise(
             name, 'final has no state as_of=' ~ as_of ~ ': ' ~ relation.identifier ~ ' was '
-            ~ ('optimized' if collapsing._is_optimized(relation, batches) else 'built') ~ ' later, and holds the states after batches ' ~ batches.first ~ ' to ' ~ batches.last
+            ~ ('optimized or rebuilt' if batches.base else 'built') ~ ' later, and holds the states after batches ' ~ batches.first
+            ~ ' to ' ~ batches.last
         ) }}
     {% endif %}
 {% endmacro %}
@@ -116,11 +163,11 @@
     Returns what _final_of_table returns where there is a base: of a key that no later batch names, the base has what the engine's rule
     has left already, so that only the other keys are sorted.
 #}
-{% macro _final_upon_base(table, settings, as_of) -%}
+{% macro _final_upon_base(table, settings, columns, as_of) -%}
 {%- set same_key, engine = collapsing._same_key(settings.key, 'base', 'later'), collapsing._engine(settings) -%}
 (
     with {{ collapsing._ctes_of_visible(table, as_of, base_only=true) }}
-    select * except (ledger_sign, ledger_block, ledger_place, ledger_batch)
+    select {{ collapsing._row_list(columns, of='base') }}
     from base
     left anti join later on {{ same_key }}
     {%- if not engine.shows_cancel_rows %}
@@ -129,7 +176,7 @@
     where ledger_sign <> 0
     {%- endif %}
     union all
-    select * except (ledger_sign, ledger_block, ledger_place, ledger_batch)
+    select {{ collapsing._row_list(columns) }}
     from {{ engine.final('(select * from later union all select * from base left semi join later on ' ~ same_key ~ ')', settings) }}
 )
 {%- endmacro %}
@@ -139,8 +186,8 @@
     Returns a query of the state rows of `rows` that none of `cancels` takes back, rows of a later batch among others. A batch of
     events holds at most one of a key.
 #}
-{% macro _uncancelled_rows(rows, cancels, settings) %}
-    select states.* except (ledger_sign, ledger_block, ledger_batch)
+{% macro _uncancelled_rows(rows, cancels, settings, columns=[]) %}
+    select {{ collapsing._row_list(columns, of='states') or 'states.*' }}
     from {{ rows }} as states
     left anti join (
         select {{ collapsing._row_list(settings.key) }}, ledger_batch

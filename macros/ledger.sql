@@ -1,6 +1,8 @@
 {% macro ledger(stage) -%}
     {{- config(materialized='incremental_ledger') -}}
     {%- if not execute or collapsing._may_write() or model.resource_type != 'model' -%}
+        {%- do collapsing._check_relation('ledger', stage) if execute -%}
+        {%- do collapsing._check_built(stage) if execute -%}
         {%- do collapsing._check_sample(stage) if execute -%}
         select * from {{ stage }}
     {%- else -%}
@@ -30,10 +32,10 @@
 
 {# Raises an error in a run with --sample, which would read a part of a relation and count it as read whole. #}
 {% macro _check_sample(relation) %}
-    {% if collapsing._is_subquery(relation) and not flags.EMPTY and relation.identifier %}
+    {% if relation is not string and collapsing._is_subquery(relation) and not flags.EMPTY %}
         {{ collapsing._raise(
-            model.name, '--sample would take a part of ' ~ collapsing._named(relation) ~ ' for the whole: what is left out would never'
-            ~ " be read. Select this model's tables without --sample, or sample in the SQL of the stage"
+            model.name, '--sample reads only a part of ' ~ collapsing._named(relation) ~ ', and all of it would count as read: the rest'
+            ~ ' would never be read. Run this model without --sample, or sample in the SQL of the stage'
         ) }}
     {% endif %}
 {% endmacro %}

@@ -1,6 +1,8 @@
 {% macro projection(ledger) -%}
     {{- config(materialized='incremental_projection') -}}
     {%- if not execute or collapsing._may_write() or model.resource_type != 'model' -%}
+        {%- do collapsing._check_relation('projection', ledger) if execute -%}
+        {%- do collapsing._check_built(ledger) if execute -%}
         {%- do collapsing._check_sample(ledger) if execute -%}
         select * from {{ ledger }}
     {%- else -%}

@@ -58,13 +58,16 @@
     {% for reason, condition in collapsing._bad_row_reasons(settings).items() %}
         {% if reason in batch.bad and (settings.on_bad_rows == 'fail' or reason == 'null_block') %}
             {% set samples = collapsing._sample_keys(unread, settings, condition) %}
-            {% do lines.append(reason ~ ': ' ~ batch.bad[reason] ~ ' rows, for example ' ~ samples | join('; ')) %}
+            {% set found = collapsing._counted(batch.bad[reason], 'row') %}
+            {% do lines.append(reason ~ ': ' ~ found ~ ', for example ' ~ samples | join('; ')) %}
         {% endif %}
     {% endfor %}
     {% if lines %}
         {% do collapsing._drop_cached(ledger) %}
         {{ collapsing._raise(
-            model.name, 'bad rows in its stage, nothing was appended and no block counts as read.\n  ' ~ lines | join('\n  ')
+            model.name, 'its stage has bad rows: nothing was appended, and no block counts as read.\n  ' ~ lines | join('\n  ')
+            ~ ("\n  The setting 'on_bad_rows: reject' would reject them, and fold the others" if settings.block
+                and settings.on_bad_rows == 'fail' and not duplicates and not batch.bad.null_block)
         ) }}
     {% endif %}
 {% endmacro %}
@@ -108,7 +111,8 @@
     {% endif %}
     {% set definitions = [] %}
     {% for column in columns %}
-        {% do definitions.append(adapter.quote(column.name) ~ ' ' ~ column.dtype) %}
+        {% set dtype = collapsing._ddl_type(collapsing._stored_type(column.dtype, ledger)) %}
+        {% do definitions.append(adapter.quote(column.name) ~ ' ' ~ dtype) %}
     {% endfor %}
     {% do collapsing._create_beside(
         rejects, ledger, (definitions + ['ledger_reason string, ledger_block string, ledger_batch int']) | join(', ')
@@ -116,7 +120,7 @@
     {% call statement('write_rejects') %}
         insert overwrite table {{ rejects }} partition (ledger_batch = {{ batch.number }})
         select
-            {{ collapsing._rejected_values(rejects, settings, columns) | join(',\n            ') }}
+            {{ collapsing._rejected_values(rejects, ledger, settings, columns) | join(',\n            ') }}
         from {{ unread }}
         where {{ collapsing._is_bad(settings) }}
     {% endcall %}
@@ -125,7 +129,7 @@
         {% do counts.append(reason ~ ': ' ~ rows) %}
     {% endfor %}
     {% do exceptions.warn(
-        "collapsing: model '" ~ model.name ~ "': bad rows were set aside in " ~ rejects ~ ', ledger_batch ' ~ batch.number ~ ' ('
+        "collapsing: model '" ~ model.name ~ "': bad rows were rejected into " ~ rejects ~ ', ledger_batch ' ~ batch.number ~ ' ('
         ~ counts | join(', ') ~ ')'
     ) %}
 {% endmacro %}
@@ -133,9 +137,9 @@
 
 {#
     Returns SQL for each column of the rejects, in the table's order. A column that is new in the stage is added to the table
-    first; one that the stage has no longer is NULL.
+    first; one that the stage has no longer is NULL. A column of another type is an error: its values would be cast, or lost.
 #}
-{% macro _rejected_values(rejects, settings, columns) %}
+{% macro _rejected_values(rejects, ledger, settings, columns) %}
     {% set values = {
         'ledger_reason': collapsing._bad_reason(settings),
         'ledger_block': collapsing._token(settings, columns)
@@ -143,7 +147,17 @@
     {% for column in columns %}
         {% do values.update({column.name: adapter.quote(column.name)}) %}
     {% endfor %}
-    {% set stored = collapsing._describe(rejects).columns | map(attribute='name') | list %}
+    {% set types = {} %}
+    {% for column in collapsing._describe(rejects).columns %}
+        {% do types.update({column.name: column.dtype}) %}
+    {% endfor %}
+    {% for column in columns if column.name in types and types[column.name] != collapsing._stored_type(column.dtype, ledger) %}
+        {{ collapsing._raise(
+            model.name, 'bad rows cannot be rejected into ' ~ rejects ~ ": its column '" ~ column.name ~ "' is " ~ types[column.name]
+            ~ ", the stage's is " ~ column.dtype ~ '. Rename or drop that table, and run again'
+        ) }}
+    {% endfor %}
+    {% set stored = types | list %}
     {% set added = columns | rejectattr('name', 'in', stored) | list %}
     {% do collapsing._add_columns(rejects, added) if added %}
     {% set selected = [] %}

@@ -22,15 +22,18 @@
     It is the same in every session: of a timestamp its microseconds since 1970, of binary its hexadecimal digits.
 #}
 {% macro _token(settings, columns, of=none) %}
-    {% if not settings.block %}
-        {{ return('cast(null as string)') }}
-    {% endif %}
-    {% set dtype = collapsing._token_type(settings, columns) %}
-    {% set block = (of ~ '.' if of else '') ~ adapter.quote(settings.block) %}
+    {% set block = collapsing._arrival(settings, of) %}
+    {% set dtype = collapsing._token_type(settings, columns) if settings.block else 'string' %}
     {% if dtype == 'timestamp' %}
         {{ return('cast(unix_micros(' ~ block ~ ') as string)') }}
     {% endif %}
     {{ return('hex(' ~ block ~ ')' if dtype == 'binary' else block if dtype == 'string' else 'cast(' ~ block ~ ' as string)') }}
+{% endmacro %}
+
+
+{# Returns SQL for the token of a block as it is staged, by which the blocks of a batch are ordered; NULL without a token. #}
+{% macro _arrival(settings, of=none) %}
+    {{ return((of ~ '.' if of else '') ~ adapter.quote(settings.block) if settings.block else 'cast(null as string)') }}
 {% endmacro %}
 
 

@@ -20,16 +20,8 @@
 
 {# Returns whether the SQL of a model, or of one that it reads, has a column with the name of a file. #}
 {% macro _names_files(node) %}
-    {% set waiting, seen = [node], [] %}
-    {% for _ in range(graph.nodes | length) if waiting %}
-        {% set found = waiting.pop() %}
-        {% if '.file_name' in (found.raw_code or '') %}
-            {{ return(true) }}
-        {% endif %}
-        {% for id in found.depends_on.nodes if id in graph.nodes and id not in seen %}
-            {% do seen.append(id) %}
-            {% do waiting.append(graph.nodes[id]) %}
-        {% endfor %}
+    {% for read in collapsing._lineage_of(node) if '.file_name' in (read.raw_code or '') %}
+        {{ return(true) }}
     {% endfor %}
     {{ return(false) }}
 {% endmacro %}

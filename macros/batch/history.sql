@@ -63,7 +63,7 @@
     {% set history = collapsing._history_relation(ledger) %}
     {% do collapsing._create_beside(
         history, ledger, 'blocks bigint, rows_read bigint, decisions map<string, bigint>, states bigint, cancels bigint, tombstones bigint, '
-        ~ 'undoes int, seconds double, run_id string, finished_at timestamp, ledger_batch int'
+        ~ 'undoes int, seconds double, run_id string, finished_at timestamp_ltz, ledger_batch int'
     ) %}
     {% call statement('write_history') %}
         insert overwrite table {{ history }} partition (ledger_batch = {{ number }})

@@ -23,11 +23,12 @@
         unread         batches whose blocks count as unread again
         folded         `with_blocks`: the blocks that are folded, [{block, planned_in, packed, bucket}], block as _carried_text has it
                        and the last two for _is_packed_in
+        planned_at     when the last batch was planned, in microseconds since 1970
         lacks_history  `with_history`: whether the last batch has no row in the history: its run was killed in between
     One row of JSON, by one task: dbt guesses types from each cell of a result, and there may be ten thousand blocks.
 #}
 {% macro _manifest_of(ledger, batches, with_blocks=false, with_history=false) %}
-    {% set found = {'undone': [], 'undos': [], 'unread': [], 'folded': [], 'lacks_history': false} %}
+    {% set found = {'undone': [], 'undos': [], 'unread': [], 'folded': [], 'planned_at': 0, 'lacks_history': false} %}
     {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
     {% if not batches or manifest is none %}
         {{ return(found) }}
@@ -36,7 +37,8 @@
     {% set sql %}
         select
             to_json(collect_list(struct(planned_in, undoes, unread)) filter (where undoes is not null)) as undos,
-            {{ '(select count(*) from ' ~ history ~ ' where ledger_batch = ' ~ batches.last ~ ')' if history is not none else 0 }} as history_rows
+            {{ '(select count(*) from ' ~ history ~ ' where ledger_batch = ' ~ batches.last ~ ')' if history is not none else 0 }} as history_rows,
+            unix_micros(max(planned_at)) as planned_at
             {%- if with_blocks %},
             to_json(
                 collect_list(struct({{ collapsing._carried_text('block') }} as block, planned_in, {{ collapsing._packed('block') }} as packed, {{ collapsing._bucket('block') }} as bucket))
@@ -53,8 +55,8 @@
         {% do found.undone.append([undo.planned_in, undo.undoes]) %}
         {% do found.unread.append(undo.undoes) if undo.unread %}
     {% endfor %}
-    {% do found.folded.extend(fromjson(row[2]) | rejectattr('planned_in', 'in', found.unread)) if with_blocks %}
-    {{ return(dict(found, lacks_history=with_history and row[1] == 0)) }}
+    {% do found.folded.extend(fromjson(row[3]) | rejectattr('planned_in', 'in', found.unread)) if with_blocks %}
+    {{ return(dict(found, planned_at=row[2], lacks_history=with_history and row[1] == 0)) }}
 {% endmacro %}
 
 
@@ -67,7 +69,7 @@
     {% if settings.block and batches and load_relation(manifest) is none
         and collapsing._rows_of('select 1 from ' ~ ledger ~ ' where ledger_block is not null limit 1') %}
         {{ collapsing._raise(
-            model.name, 'its table ' ~ manifest ~ ', which tells the blocks that were folded, is not there: each would be folded again.'
+            model.name, 'its table ' ~ manifest ~ ', which lists the folded blocks, is missing: every block would be folded again.'
             ~ ' Copy it from where the ledger came from, or rebuild the ledger with --full-refresh'
         ) }}
     {% endif %}
@@ -108,7 +110,7 @@
     {% set manifest = collapsing._manifest_relation(ledger) %}
     {% do collapsing._create_beside(
         manifest, ledger, 'block string, staged bigint, planned_in int, decisions map<string, bigint>, undoes int, unread boolean, '
-        ~ 'run_id string, planned_at timestamp, ledger_batch int'
+        ~ 'run_id string, planned_at timestamp_ltz, ledger_batch int'
     ) %}
     {% call statement('write_manifest') %}
         insert overwrite table {{ manifest }} partition (ledger_batch = {{ stored_as }})

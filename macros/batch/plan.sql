@@ -75,7 +75,6 @@
 {% macro _profile_unread(unread, settings, columns) %}
     {% set bounded = collapsing._bounded_keys(settings, columns) %}
     {% set reasons = collapsing._bad_row_reasons(settings) %}
-    {% set block = adapter.quote(settings.block) if settings.block else 'cast(null as string)' %}
     {% set sql %}
         select
             grouping(ledger_block) = 1 as is_total,
@@ -92,7 +91,7 @@
         from (
             select
                 {{ collapsing._token(settings, columns) }} as ledger_block,
-                {{ block }} as ledger_arrival,
+                {{ collapsing._arrival(settings) }} as ledger_arrival,
                 {{ collapsing._bad_reason(settings) }} as ledger_reason
                 {%- for column in bounded %},
                 {{ adapter.quote(column.name) }}
@@ -174,9 +173,16 @@
         {% do parts.append(decision ~ ' ' ~ rows) %}
     {% endfor %}
     {{ return(
-        'batch ' ~ batch.number ~ ': ' ~ batch.blocks | length ~ ' blocks, ' ~ batch.rows ~ ' rows'
+        'batch ' ~ batch.number ~ ': ' ~ (collapsing._counted(batch.blocks | length, 'block') ~ ', ' if batch.blocks)
+        ~ collapsing._counted(batch.rows, 'row')
         ~ (' (' ~ parts | join(', ') ~ ')' if parts else '')
     ) }}
+{% endmacro %}
+
+
+{# Returns a number with its noun. #}
+{% macro _counted(number, noun) %}
+    {{ return(number ~ ' ' ~ noun ~ ('s' if number != 1)) }}
 {% endmacro %}
 
 

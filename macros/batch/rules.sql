@@ -37,6 +37,8 @@
         {#- where they stand is the format's: on parquet before ledger_batch, which is the partition -#}
         {% do table.update({'stored': collapsing._describe(ledger).columns | map(attribute='name') | list}) %}
     {% elif table.created %}
+        {% set rejects = load_relation(collapsing._rejects_relation(ledger)) %}
+        {% do adapter.drop_relation(rejects) if rejects is not none %}
         {% set rules = collapsing._as_property(collapsing._rules_of(settings)) %}
         {% do collapsing._recreate(ledger, table.wanted, {'collapsing.rules': rules}) %}
         {% do persist_constraints(ledger, model) %}
@@ -122,6 +124,13 @@
             if batches and flags.FULL_REFRESH %}
         {{ return(none) }}
     {% endif %}
+    {% do collapsing._check_not_fed_on(model, 'built anew') %}
+    {% set manifest = collapsing._manifest_of(ledger, batches) %}
+    {% set undone = manifest.undone | map('last') | reject('in', manifest.unread) | sort | join(', ') %}
+    {% do exceptions.warn(
+        "collapsing: model '" ~ model.name ~ "': the full refresh reads the whole stage, also the blocks of what undo has taken back (batch " ~ undone
+        ~ '): remove from the stage the rows that must not come back'
+    ) if undone %}
     {% set manifest, condition = load_relation(collapsing._manifest_relation(ledger)), collapsing._is_in_shard(settings) %}
     {% if settings.block and manifest is not none %}
         {% set row = collapsing._rows_of(
@@ -131,9 +140,9 @@
         )[0] %}
         {% if row[0] %}
             {{ collapsing._raise(
-                model.name, ('--full-refresh' if flags.FULL_REFRESH else 'full_refresh: true') ~ ' would lose ' ~ row[0] ~ ' blocks that were folded and that the stage '
-                ~ collapsing._stage_name() ~ " does not have any more, for example: " ~ row[1] ~ '. Keep the ledger by the config'
-                ~ ' full_refresh: false; or, to build it from what is left, drop the table ' ~ ledger ~ ' first'
+                model.name, ('--full-refresh' if flags.FULL_REFRESH else 'full_refresh: true') ~ ' would lose ' ~ collapsing._counted(row[0], 'block') ~ ' folded before, which the stage '
+                ~ collapsing._stage_name() ~ " does not have any more, for example: " ~ row[1]
+                ~ '. Keep the ledger by the config full_refresh: false; or, to build it from what is left, drop the table ' ~ ledger ~ ' first'
             ) }}
         {% endif %}
     {% endif %}

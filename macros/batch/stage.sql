@@ -7,7 +7,7 @@
     {% set columns = collapsing._columns_of_query(query) %}
     {% for column in columns if column.name.lower().startswith('ledger_') %}
         {{ collapsing._raise(
-            model_name, "the stage's column '" ~ column.name ~ "' begins with ledger_: such names are the package's own"
+            model_name, "the stage's column '" ~ column.name ~ "' begins with ledger_: such names are reserved for the package"
         ) }}
     {% endfor %}
     {% for setting in ['key', 'version', 'order_by', 'partition_by', 'sign', 'is_deleted', 'block', 'combine'] %}
@@ -22,7 +22,22 @@
             {% endif %}
         {% endfor %}
     {% endfor %}
+    {% do collapsing._check_comparable(columns, settings, model_name) %}
     {{ return(columns) }}
+{% endmacro %}
+
+
+{# Raises an error where the rows that a ledger keeps as they are have to be compared with the stage's, and cannot be. #}
+{% macro _check_comparable(columns, settings, model_name) %}
+    {% set kept = collapsing._kept_columns(columns, settings) %}
+    {% set comparable = collapsing._comparable_columns(kept) %}
+    {% if collapsing._engine(settings).keeps_every_row and not settings.block and comparable | length < kept | length %}
+        {% set other = kept | rejectattr('name', 'in', comparable) | first %}
+        {{ collapsing._raise_setting(
+            model_name, 'block', 'a column with the block token: without it each run compares the whole stage with the rows that it keeps, and '
+            ~ "the column '" ~ other.name ~ "' of type " ~ other.dtype ~ ' does not compare', 'nothing'
+        ) }}
+    {% endif %}
 {% endmacro %}
 
 
@@ -48,10 +63,14 @@
 {% endmacro %}
 
 
-{# Returns the columns that a ledger keeps: all but the block token and what marks a delete. A signed row keeps its sign. #}
+{#
+    Returns the columns that a ledger keeps: all but the block token and what marks a delete, unless they identify or order rows. A signed
+    row keeps its sign.
+#}
 {% macro _kept_columns(columns, settings) %}
     {% set marks = [settings.block, settings.is_deleted] + ([settings.sign] if settings.input == 'events' else []) %}
-    {{ return(columns | rejectattr('name', 'in', marks) | list) }}
+    {% set used = settings.key + settings.version + settings.order_by + settings.partition_by %}
+    {{ return(columns | rejectattr('name', 'in', marks | reject('in', used) | list) | list) }}
 {% endmacro %}
 
 

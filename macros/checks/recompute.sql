@@ -10,7 +10,8 @@
 {%- set settings = collapsing._projection_settings(node.name, node.config.meta.collapsing) -%}
 {%- set groups = settings.group_by.keys() | list -%}
 {%- set merged = collapsing.final(projection) -%}
-{%- set same = collapsing._same_group(groups, settings.measures, collapsing._types_of_query(merged), tolerance) -%}
+{%- set columns = collapsing._columns_of_query('select * from ' ~ merged) -%}
+{%- set same = collapsing._same_group(groups, settings.measures, columns, tolerance) -%}
 with
 
 -- what the projection has added up
@@ -71,7 +72,7 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
     {% endfor %}
     {% if sources | length != 1 %}
         {{ collapsing._raise(
-            node.name, 'what a projection adds up is found through its one ref() of a ledger or projection; found: '
+            node.name, 'the test needs a projection that reads one ledger or projection through ref(); found: '
             ~ (sources | map(attribute='name') | join(', ') or 'none')
         ) }}
     {% endif %}
@@ -82,13 +83,13 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
 {% endmacro %}
 
 
-{# Returns the condition that `actual` and `expected` are one group with the same measures; `types` as _types_of_query returns. #}
-{% macro _same_group(groups, measures, types, tolerance) %}
-    {% set parts = [] %}
+{# Returns the condition that `actual` and `expected` are one group with the same measures; `columns` are those of both. #}
+{% macro _same_group(groups, measures, columns, tolerance) %}
+    {% set parts, floats = [], columns | selectattr('dtype', 'in', ['double', 'float']) | map(attribute='name') | list %}
     {% for name in groups + measures | map(attribute='name') | list %}
         {% set one, other = 'actual.' ~ adapter.quote(name), 'expected.' ~ adapter.quote(name) %}
         {% set exact = one ~ ' <=> ' ~ other %}
-        {% if name in groups or types[name] not in ['double', 'float'] %}
+        {% if name in groups or name not in floats %}
             {% do parts.append(exact) %}
         {% else %}
             {#- by the smaller of the two: an infinite or NaN bound would let everything pass. Not below 1: a sum that is 0 may
@@ -100,16 +101,6 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
         {% endif %}
     {% endfor %}
     {{ return(parts | join('\n    and ')) }}
-{% endmacro %}
-
-
-{# Returns the columns' types of a subquery, {column name: type}. #}
-{% macro _types_of_query(subquery) %}
-    {% set types = {} %}
-    {% for row in collapsing._rows_of('describe query select * from ' ~ subquery) %}
-        {% do types.update({row[0]: row[1]}) %}
-    {% endfor %}
-    {{ return(types) }}
 {% endmacro %}
 
 

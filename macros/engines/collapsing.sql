@@ -57,7 +57,7 @@
 {% macro _uncollapsed_rows(rows, settings) -%}
 {%- set key = collapsing._row_list(settings.key) -%}
 (
-    select * except (ledger_net, ledger_last_sign, ledger_rank)
+    select *
     from (
         select
             *,

@@ -20,7 +20,8 @@
         adds_up          whether sums over its rows by sign are right: not where a row is replaced without a cancel row
         shows_cancel_rows   whether a cancel row without its state row is shown
         final            macro: a subquery of the rows that FINAL shows; none where rows without a cancel row are shown
-        collapsed        macro: a subquery of the rows that OPTIMIZE FINAL leaves, for engines that keep every row
+        collapsed        macro: a subquery of the rows that OPTIMIZE FINAL leaves, for engines that keep every row. Rows of both may have
+                         columns of the engine's own beside the ledger's
 #}
 {% macro _engine(settings) %}
     {% set names = ['_engine_' ~ settings.engine] %}

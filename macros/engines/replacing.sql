@@ -11,7 +11,8 @@
     {{ return({
         'needs': [] if settings.version else ['order_by'],
         'ignores': ['deletes'],
-        'because': 'without a version the last row to arrive wins, and a delete is ordered like any other row',
+        'because': 'the highest version wins, and a delete is ordered like any other row' if settings.version
+            else 'without a version the last row to arrive wins, and a delete is ordered like any other row',
         'looks_up': settings.combine or (settings.count_decisions and settings.block),
         'keeps_every_row': true,
         'order': version,
@@ -40,7 +41,7 @@
 {% macro _winning_rows(rows, settings, across_partitions=true) -%}
 {%- set winner_of = settings.key + ([] if across_partitions else settings.partition_by) -%}
 (
-    select * except (ledger_rank)
+    select *
     from (
         select
             *,

@@ -64,7 +64,7 @@
 {% macro _unpaired_rows(rows, settings) -%}
 {%- set pair = collapsing._row_list(settings.key + settings.version) -%}
 (
-    select * except (ledger_net, ledger_height, ledger_rank)
+    select *
     from (
         select
             *,

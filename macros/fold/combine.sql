@@ -23,7 +23,7 @@
                 named_struct(
                     {%- for field in fields %}
                     '{{ field.name }}', {{ 'ledger_last_state.' ~ adapter.quote(field.name) if looked_up and not field.name.startswith('ledger_')
-                        else 'cast(null as ' ~ field.dtype ~ ')' }},
+                        else 'cast(null as ' ~ collapsing._ddl_type(field.dtype) ~ ')' }},
                     {%- endfor %}
                     'ledger_sign', {{ 'cast(ledger_last_state.ledger_sign as int)' if looked_up else 'cast(null as int)' }},
                     'ledger_applied', false
@@ -32,7 +32,7 @@
                     {{ engine.in_sequence }},
                     named_struct(
                         {%- for field in fields %}
-                        '{{ field.name }}', {{ collapsing._combined_field(settings, field) }},
+                        '{{ field.name }}', {{ collapsing._combined_field(settings, columns, field) }},
                         {%- endfor %}
                         'ledger_sign', if(new.ledger_delete, 0, 1),
                         'ledger_applied', true
@@ -65,8 +65,10 @@
     {% set arrived = {'name': 'ledger_arrival', 'dtype': arrival.dtype} %}
     {% set by_name = {} %}
     {% for column in collapsing._kept_columns(columns, settings) %}
-        {% if 'map<' in column.dtype %}
-            {{ collapsing._raise(model.name, "setting 'combine' cannot order events by the map column '" ~ column.name ~ "'") }}
+        {% if not collapsing._comparable_columns([column]) %}
+            {{ collapsing._raise(
+                model.name, "setting 'combine' cannot order events by the column '" ~ column.name ~ "' of type " ~ column.dtype
+            ) }}
         {% endif %}
         {% do by_name.update({column.name: column}) %}
     {% endfor %}
@@ -84,18 +86,6 @@
     {% do fields.extend(by_name.values()) %}
     {% do fields.append(deleted) if deleted not in fields %}
     {{ return(fields + [{'name': 'ledger_block', 'dtype': 'string'}]) }}
-{% endmacro %}
-
-
-{# Returns SQL for a field after an event: what `combine` makes of old and new, or the new value. #}
-{% macro _combined_field(settings, field) %}
-    {% set value = 'new.' ~ adapter.quote(field.name) %}
-    {% if field.name in settings.combine %}
-        {{ return(
-            'cast(if(old.ledger_sign = 1 and not new.ledger_delete, ' ~ settings.combine[field.name] ~ ', ' ~ value ~ ') as ' ~ field.dtype ~ ')'
-        ) }}
-    {% endif %}
-    {{ return(value) }}
 {% endmacro %}
 
 

@@ -156,7 +156,6 @@ where ledger_reason is not null
 
 {# Returns the CTE `staged`: every staged row with the batch that took it, and with a reason where no engine decides about it. #}
 {% macro _staged_rows(stage, ledger, settings, columns, batches, manifest) -%}
-{%- set block = adapter.quote(settings.block) if settings.block -%}
 {%- set is_planned = settings.block and batches -%}
 -- every staged row with the batch that took it
 staged as (
@@ -164,7 +163,7 @@ staged as (
         {{ collapsing._select_list(columns | map(attribute='name'), of='staged') }},
         {{ 'blocks.ledger_batch' if is_planned else 'cast(null as int) as ledger_batch' }},
         {{ collapsing._is_delete(settings) }} as ledger_delete,
-        {{ 'staged.' ~ block if settings.block else 'cast(null as string)' }} as ledger_arrival,
+        {{ collapsing._arrival(settings, of='staged') }} as ledger_arrival,
         coalesce(
             {{ collapsing._bad_reason(settings) }},
             {{ "if(blocks.ledger_batch is null, 'unread', null)" if is_planned else 'null' if batches else "'unread'" }}

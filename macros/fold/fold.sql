@@ -156,11 +156,10 @@ where {{ 'ledger_applied' if settings.combine else "ledger_decision in ('applied
 
 {# Returns the rows that a batch takes, with the package's words for what they are. `where` is SQL over the stage, or none. #}
 {% macro _unread_rows(source, settings, columns, where=none) -%}
-{%- set block = adapter.quote(settings.block) if settings.block else 'cast(null as string)' -%}
 select
         {{ collapsing._select_list(collapsing._kept_columns(columns, settings) | map(attribute='name')) }},
         {{ collapsing._is_delete(settings) }} as ledger_delete,
-        {{ block }} as ledger_arrival,
+        {{ collapsing._arrival(settings) }} as ledger_arrival,
         {{ collapsing._token(settings, columns) }} as ledger_block
     from {{ source }}
     {%- if where %}

@@ -11,12 +11,16 @@
 
     {#- nobody else writes this table, and what a killed run left half done is finished -#}
     {%- do collapsing._check_shard(model) -%}
+    {%- do collapsing._check_model('ledger') -%}
+    {%- do collapsing._check_names_beside(model) -%}
+    {%- do collapsing._check_not_fed_on(model, 'optimized') if settings.optimize != 'manual' -%}
     {%- do collapsing._acquire_lock(model.name, ledger) -%}
     {%- set batches = collapsing._batches_of(ledger) -%}
     {%- do collapsing._drop_covered(ledger, batches) -%}
 
     {#- the stage has the columns that the settings name, and so has the table, if it is there -#}
     {%- set columns = collapsing._stage_columns(sql, settings) -%}
+    {%- do collapsing._check_ledger_sql(settings, columns) -%}
     {%- do collapsing._check_full_refresh(sql, ledger, settings, columns, batches) -%}
     {%- set last = batches.last if batches else collapsing._last_of_earlier_lives(ledger) -%}
     {%- set table = collapsing._check_table(ledger, settings, columns, batches) -%}
@@ -26,6 +30,7 @@
     {%- do collapsing._check_manifest(ledger, settings, batches) -%}
     {%- set manifest = collapsing._manifest_of(ledger, batches, with_blocks=true, with_history=true) -%}
     {%- do collapsing._repair_history(ledger, settings, batches.last) if manifest.lacks_history -%}
+    {%- do collapsing._check_changed_blocks(sql, ledger, settings, columns, batches, manifest) -%}
     {%- set unread = collapsing._cache_unread(sql, ledger, settings, columns, manifest.folded) -%}
     {%- set batch = collapsing._plan_batch(unread, ledger, settings, columns, last, manifest) -%}
     {%- do collapsing._prepare_table(ledger, settings, table) -%}
@@ -47,7 +52,7 @@
         {%- do collapsing._write_history(ledger, settings, batch, begun_at) if batch.committed -%}
     {%- endif -%}
     {%- do collapsing._drop_cached(ledger) -%}
-    {%- do collapsing._report(batch) -%}
+    {%- do collapsing._report(batch, settings) -%}
 
     {%- do collapsing._optimize_if_due(ledger, settings) if batch.committed -%}
     {%- do apply_grants(ledger, config.get('grants'), should_revoke=should_revoke(existing, full_refresh_mode=true)) -%}
@@ -94,8 +99,8 @@
 
 
 {# Prints what a batch took and what became of it, and gives dbt the line that it prints of the model. #}
-{% macro _report(batch) %}
-    {% set line = collapsing._summary(batch) if batch.committed else 'nothing new' %}
+{% macro _report(batch, settings) %}
+    {% set line = collapsing._summary(batch) if batch.committed else 'no new blocks' if settings.block else 'no new rows' %}
     {% do collapsing._say(model.name, line) if batch.committed %}
     {% do store_result('main', response=line) %}
 {% endmacro %}

@@ -8,13 +8,14 @@
         {% endif %}
         {% set kind = collapsing._kind_of(node, 'optimize') %}
         {% set relation = collapsing._built_relation(node) %}
-        {% do collapsing._check_optimizable(node.name, collapsing._ledger_settings(node.name, node.config.meta.collapsing))
-            if kind == 'ledger' %}
+        {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) if kind == 'ledger' %}
+        {% do collapsing._check_optimizable(node.name, settings) if kind == 'ledger' %}
+        {% do collapsing._check_not_fed_on(node, 'optimized') if kind == 'ledger' %}
         {% do collapsing._acquire_lock(node.name, relation) %}
         {% if kind == 'projection' %}
             {% do collapsing._optimize_projection(node, relation, keep_batches) %}
         {% else %}
-            {% do collapsing._optimize_ledger(node, relation, keep_batches) %}
+            {% do collapsing._optimize_ledger(node, relation, settings, keep_batches) %}
         {% endif %}
         {% do collapsing._release_lock(relation) %}
     {% endif %}
@@ -36,8 +37,7 @@
     Folds the oldest batches of a ledger into its base: the rows that OPTIMIZE FINAL leaves of them, sorted by key. The newest
     `keep_batches` stay as they are, for as_of, and so do those that a projection has not read.
 #}
-{% macro _optimize_ledger(node, ledger, keep_batches) %}
-    {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
+{% macro _optimize_ledger(node, ledger, settings, keep_batches) %}
     {% set batches = collapsing._batches_of(ledger) %}
     {% do collapsing._drop_covered(ledger, batches) %}
     {% set manifest = collapsing._manifest_of(ledger, batches) %}
@@ -54,6 +54,25 @@
         {% do collapsing._fold_into_base(node, ledger, batches, upto, base) %}
         {% do collapsing._drop_merged_manifests(ledger, upto) %}
     {% endif %}
+{% endmacro %}
+
+
+{#
+    Raises an error where another ledger is fed by `changes` of this one: a base's rows would come to it under a number that it has not
+    folded, and count again.
+#}
+{% macro _check_not_fed_on(node, what) %}
+    {% for ledger in graph.nodes.values() if collapsing._kind_if_any(ledger) == 'ledger' and ledger.unique_id != node.unique_id
+        and adapter.get_relation(ledger.database, ledger.schema, ledger.alias) is not none %}
+        {% for read in collapsing._lineage_of(ledger)
+            if node.unique_id in read.depends_on.nodes and 'changes(' in (read.raw_code or '') %}
+            {{ collapsing._raise(
+                node.name, 'it cannot be ' ~ what ~ ": the ledger '" ~ ledger.name ~ "' is fed by its changes, in the model '" ~ read.name
+                ~ "', and would fold again what is in a base. Feed '" ~ ledger.name ~ "' from the stage of " ~ node.name
+                ~ " instead, or drop the table of '" ~ ledger.name ~ "' first"
+            ) }}
+        {% endfor %}
+    {% endfor %}
 {% endmacro %}
 
 
@@ -88,7 +107,7 @@
         {% set read = collapsing._batches_of(relation) if relation is not none else none %}
         {% if read and read.last < limit.upto and not collapsing._has_read(relation, source, read.last, limit.upto) %}
             {% do collapsing._say(
-                node.name, "projection '" ~ projection.name ~ "' has read up to batch " ~ read.last ~ ': later ones stay'
+                node.name, "projection '" ~ projection.name ~ "' has read up to batch " ~ read.last ~ ': later batches are kept'
             ) %}
             {% set limit.upto = read.last %}
         {% endif %}
@@ -180,7 +199,7 @@ sort by {{ key }}
         {% set row = collapsing._rows_of('select count(*), ' ~ live ~ ' from ' ~ collapsing._visible_rows(ledger))[0] %}
         {% set threshold = 0.5 if settings.optimize == 'auto' else settings.optimize %}
         {% if row[0] and (row[0] - row[1]) / row[0] >= threshold %}
-            {% do collapsing._optimize_ledger(collapsing._model_of(ledger), ledger, 0) %}
+            {% do collapsing._optimize_ledger(collapsing._model_of(ledger), ledger, settings, 0) %}
         {% endif %}
     {% endif %}
 {% endmacro %}

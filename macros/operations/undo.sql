@@ -12,6 +12,7 @@
         {% do collapsing._acquire_lock(node.name, ledger) if not dry_run %}
         {% set batches = collapsing._batches_of(ledger) %}
         {% set undo = collapsing._plan_undo(batches, collapsing._manifest_of(ledger, batches), batch, redo) %}
+        {% set undo = collapsing._unless_inconsistent(undo, ledger, settings, batches) if undo.target else undo %}
         {% if undo.needless or undo.target and dry_run %}
             {% do collapsing._say(node.name, undo.says ~ (' (dry run: nothing was changed)' if undo.target else '')) %}
         {% elif undo.target %}
@@ -85,7 +86,7 @@
         {{ collapsing._raise(node.name, "undo's batch must be the number of a batch; given: " ~ batch) }}
     {% endif %}
     {% if choices.redo and choices.unread %}
-        {{ collapsing._raise(node.name, "undo's unread is about the blocks of a batch that is taken back: not for redo") }}
+        {{ collapsing._raise(node.name, "undo takes unread or redo, not both") }}
     {% endif %}
     {% if not collapsing._engine(settings).adds_up %}
         {{ collapsing._raise(
@@ -103,13 +104,29 @@
 
 
 {#
-    Appends the negation of the batch `target` as the batch `number` and returns how many {states, cancels, tombstones} it has: what it
-    cancelled is live again, what it made live is cancelled. Tombstones
+    Appends the negation of the batch `target` as the batch `number` and returns how many {states, cancels, tombstones} it has.
+#}
+{% macro _append_negation(ledger, settings, target, number) %}
+    {% set counts = collapsing._rows_of(
+        'select count_if(ledger_sign = 1), count_if(ledger_sign = -1) from (' ~ collapsing._negation(ledger, settings, target, number) ~ ')'
+    )[0] %}
+    {#- a batch without rows has a negation without rows -#}
+    {% if counts | sum %}
+        {% do collapsing._execute(collapsing._append(ledger, collapsing._negation(ledger, settings, target, number), number)) %}
+    {% else %}
+        {% do collapsing._register_if_empty(ledger, number) %}
+    {% endif %}
+    {{ return({'states': counts[0], 'cancels': counts[1], 'tombstones': 0}) }}
+{% endmacro %}
+
+
+{#
+    Returns the query of the negation of the batch `target`: what it cancelled is live again, what it made live is cancelled. Tombstones
     have no negation; lookups pass over both batches, so that what the key was before counts. Rows that carry their own
     sign follow each other in the opposite order, so that pairs meet like brackets.
 #}
-{% macro _append_negation(ledger, settings, target, number) %}
-    {% set engine, selected = collapsing._engine(settings), [] %}
+{% macro _negation(ledger, settings, target, number) %}
+    {% set selected = [] %}
     {% for name in collapsing._describe(ledger).columns | map(attribute='name') %}
         {% if name in ['ledger_sign'] + ([settings.sign] if settings.input == 'signed' else []) %}
             {% do selected.append('-' ~ adapter.quote(name) ~ ' as ' ~ adapter.quote(name)) %}
@@ -123,14 +140,55 @@
             {% do selected.append(adapter.quote(name)) %}
         {% endif %}
     {% endfor %}
-    {% set no_tombstones = ' and ledger_sign <> 0' if not engine.keeps_every_row else '' %}
-    {% set rows = 'from ' ~ ledger ~ ' where ledger_batch = ' ~ target ~ no_tombstones %}
-    {% set counts = collapsing._rows_of('select count_if(ledger_sign = -1), count_if(ledger_sign = 1) ' ~ rows)[0] %}
-    {#- a batch without rows has a negation without rows -#}
-    {% if counts | sum %}
-        {% do collapsing._execute(collapsing._append(ledger, 'select ' ~ selected | join(', ') ~ '\n' ~ rows, number)) %}
-    {% else %}
-        {% do collapsing._register_if_empty(ledger, number) %}
+    {% set no_tombstones = ' and ledger_sign <> 0' if not collapsing._engine(settings).keeps_every_row else '' %}
+    {{ return('select ' ~ selected | join(', ') ~ '\nfrom ' ~ ledger ~ ' where ledger_batch = ' ~ target ~ no_tombstones) }}
+{% endmacro %}
+
+
+{#
+    Returns what _plan_undo has planned, or its refusal: of rows that carry their own sign the negation gives the state before them only where
+    they are consistent, each cancel row with its state row.
+#}
+{% macro _unless_inconsistent(undo, ledger, settings, batches) %}
+    {% set engine = collapsing._engine(settings) %}
+    {% if not engine.keeps_every_row %}
+        {{ return(undo) }}
     {% endif %}
-    {{ return({'states': counts[0], 'cancels': counts[1], 'tombstones': 0}) }}
+    {% set columns = collapsing._describe(ledger).columns | map(attribute='name') | list %}
+    {#- where a row stands in its block is of the row that brought it: of the cancel row, once that is taken back -#}
+    {% set system = ['ledger_sign', 'ledger_block', 'ledger_place', 'ledger_batch'] %}
+    {% set own = columns | reject('in', settings.order_by + system) | list %}
+    {% set row = collapsing._key_as_json(settings.key) ~ ' as ledger_key, to_json(struct(' ~ collapsing._row_list(own)
+        ~ ')) as ledger_row' %}
+    {% set sql %}
+        with touched as (
+            select * from {{ collapsing._visible_rows(ledger) }} as stored
+            left semi join (select * from {{ ledger }} where ledger_batch = {{ undo.target }}) as target
+                on {{ collapsing._same_key(settings.key, 'stored', 'target') }}
+        ),
+        before_it as (
+            select {{ row }} from {{ engine.final('(select * from touched where ledger_batch < ' ~ undo.target ~ ')', settings) }}
+        ),
+        negated as (
+            select {{ collapsing._row_list(columns) }} from touched
+            union all
+            select {{ collapsing._row_list(columns) }} from ({{ collapsing._negation(ledger, settings, undo.target, batches.last + 1) }})
+        ),
+        after_it as (
+            select {{ row }} from {{ engine.final('negated', settings) }}
+        )
+        select ledger_key from (
+            (select * from before_it except all select * from after_it)
+            union all
+            (select * from after_it except all select * from before_it)
+        )
+        order by 1 limit 1
+    {% endset %}
+    {% set found = collapsing._rows_of(sql) %}
+    {{ return(undo if not found else {
+        'is_refused': true,
+        'says': 'batch ' ~ (undo.brings_back or undo.target) ~ ' cannot be ' ~ ('brought' if undo.brings_back else 'taken') ~ ' back: its rows are inconsistent, a cancel row without its state row or a state row twice, so that their negation would not'
+            ~ ' give the state before it, for example of key ' ~ found[0][0] ~ '. Stage the rows that put it right, or rebuild the ledger'
+            ~ ' with --full-refresh from a stage without its blocks'
+    }) }}
 {% endmacro %}

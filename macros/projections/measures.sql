@@ -74,7 +74,7 @@
 
 {# Returns (SQL for a value as it is added up, the type of such a sum). #}
 {% macro _term(value, type) %}
-    {% if type in ['tinyint', 'smallint', 'int', 'bigint'] %}
+    {% if collapsing._is_integer(type) %}
         {{ return(('cast(' ~ value ~ ' as decimal(20, 0))', 'decimal(30,0)')) }}
     {% elif type.startswith('decimal') %}
         {% set dtype = 'decimal(38,' ~ type.split(',')[1] %}
@@ -173,7 +173,7 @@
     {% set says = "measure '" ~ measure.name ~ "': " ~ measure.aggregate %}
     {% if measure.function in ['sum', 'avg']
         and not modules.re.match('(tiny|small|big)?int$|decimal|float$|double$|interval .', type) %}
-        {{ collapsing._raise(model.name, says ~ ' adds values of type ' ~ type ~ '; allowed: numbers') }}
+        {{ collapsing._raise(model.name, says ~ ' adds values of type ' ~ type ~ '; allowed: numbers, and intervals of days or months') }}
     {% elif measure.function in ['min', 'max', 'distinct']
         and modules.re.search('(^|[<:,])(map<|(variant|interval|void)($|[,>]))', type) %}
         {{ collapsing._raise(

@@ -23,6 +23,13 @@
         {% set stale = 'its group_by, its measures or the projection that it reads are not those that it was built from' %}
     {% elif read and (not of_source or read.last > of_source.last or read.last < of_source.first) %}
         {% set stale = 'what it reads has been rebuilt' %}
+    {% elif built_from.zone and built_from.zone != collapsing._session_zone() %}
+        {% set stale = "its SQL depends on the session's time zone, which was " ~ built_from.zone ~ ' and is '
+            ~ collapsing._session_zone() %}
+    {% endif %}
+    {% if flags.EMPTY and stale %}
+        {% do collapsing._say(model.name, stale ~ ': --empty leaves it as it is, and the next run builds it again') %}
+        {{ return({'after': none, 'upto': 0, 'batches': none, 'rebuild': false}) }}
     {% endif %}
     {% do collapsing._say(model.name, stale ~ ': building it again from the whole of ' ~ source.identifier) if stale %}
     {% if described and not stale and not should_full_refresh() %}
@@ -32,9 +39,10 @@
         }) }}
     {% endif %}
 
+    {% set zone = collapsing._check_projection_sql(source, settings, source_projection) %}
     {% set types = collapsing._types_of(source) if source_projection else collapsing._argument_types(source, settings) %}
     {% set properties = {
-        'collapsing.projection': collapsing._as_property({'signature': signature, 'build': invocation_id}),
+        'collapsing.projection': collapsing._as_property({'signature': signature, 'build': invocation_id, 'zone': zone}),
         'collapsing.types': collapsing._as_property(types)
     } %}
     {% set all = {'after': none, 'upto': upto, 'number': upto, 'types': types, 'batches': none, 'rebuild': false} %}
@@ -47,9 +55,48 @@
         and collapsing._is_appendable(projection, described) %}
         {{ return(dict(all, rebuild=true, number=-upto, batches=read, properties=properties)) }}
     {% endif %}
+    {% do collapsing._warn_of_views() if described and described.columns != columns %}
     {% do collapsing._recreate(projection, columns, properties) %}
     {% do persist_constraints(projection, model) %}
     {{ return(all) }}
+{% endmacro %}
+
+
+{#
+    Raises an error where SQL of the settings is not a function of a row's own columns: a row and its cancel row would fall into two
+    groups. Returns the session's time zone where the SQL depends on it, or none.
+#}
+{% macro _check_projection_sql(source, settings, source_projection) %}
+    {% set columns, expressions, zoned = [], [], [] %}
+    {% for column in collapsing._describe(collapsing._named(source)).columns if not column.name.startswith('ledger_') %}
+        {% do columns.append(column) %}
+    {% endfor %}
+    {% for name, sql in settings.group_by.items() %}
+        {% do expressions.append(['group_by.' ~ name, sql, sql]) %}
+    {% endfor %}
+    {% for measure in settings.measures if not source_projection %}
+        {% do expressions.append(['measures.' ~ measure.name, measure.argument, measure.aggregate]) %}
+    {% endfor %}
+    {% set names = columns | map(attribute='name') | list %}
+    {% set rows = collapsing._two_rows('stored', columns, 'other', [{'name': 'other', 'dtype': 'int'}]) %}
+    {% for setting, sql, given in expressions if sql.strip('`') not in names + ['*'] %}
+        {% set condition = collapsing._check_row_sql(model.name, setting, sql, given, rows) %}
+        {% do zoned.append(setting) if collapsing._depends_on_zone(condition, columns) %}
+    {% endfor %}
+    {{ return(collapsing._session_zone() if zoned else none) }}
+{% endmacro %}
+
+
+{# Warns of views below a projection that this command does not build: their SQL was made for the columns that it had. #}
+{% macro _warn_of_views() %}
+    {% set views = [] %}
+    {% for node in graph.nodes.values() if model.unique_id in node.depends_on.nodes and node.resource_type == 'model'
+        and node.config.materialized == 'view' and node.unique_id not in selected_resources %}
+        {% do views.append(node.name) %}
+    {% endfor %}
+    {% do exceptions.warn(
+        "collapsing: model '" ~ model.name ~ "': its columns or types have changed: run the views that read it again: " ~ views | join(', ')
+    ) if views %}
 {% endmacro %}
 
 
@@ -76,7 +123,7 @@
 #}
 {% macro _signature(settings) %}
     {{ return(local_md5(tojson({
-        'layout': 3, 'settings': settings, 'reads': model.depends_on.nodes, 'source_builds': collapsing._source_builds()
+        'layout': 4, 'settings': settings, 'reads': model.depends_on.nodes, 'source_builds': collapsing._source_builds()
     }))) }}
 {% endmacro %}
 

@@ -5,7 +5,7 @@
 {% macro _ledger_settings(model_name, given) %}
     {% set known = [
         'engine', 'key', 'version', 'sign', 'is_deleted', 'input', 'deletes', 'block', 'order_by', 'partition_by', 'combine',
-        'on_bad_rows', 'count_decisions', 'tombstone_retention', 'optimize', 'shards'
+        'on_bad_rows', 'on_changed_block', 'count_decisions', 'tombstone_retention', 'optimize', 'shards'
     ] %}
     {% if given is not mapping or not given %}
         {{ collapsing._raise(model_name, "a ledger needs settings in config(meta={'collapsing': {...}}): at least 'key'") }}
@@ -13,10 +13,13 @@
     {% do collapsing._check_known(model_name, given, known) %}
 
     {% set settings = {
+        'model': model_name,
         'engine': collapsing._one_of(model_name, given, 'engine', collapsing._engine_names()),
         'input': collapsing._one_of(model_name, given, 'input', ['events', 'signed']),
         'deletes': collapsing._one_of(model_name, given, 'deletes', ['versioned', 'unversioned']),
         'on_bad_rows': collapsing._one_of(model_name, given, 'on_bad_rows', ['fail', 'reject']),
+        'on_changed_block': collapsing._one_of(model_name, given, 'on_changed_block', ['warn', 'fail', 'ignore']),
+        'counts_blocks': 'on_changed_block' in given,
         'count_decisions': collapsing._one_of(model_name, given, 'count_decisions', [true, false]),
         'key': collapsing._columns_of(model_name, given, 'key'),
         'version': collapsing._columns_of(model_name, given, 'version'),
@@ -32,14 +35,19 @@
     } %}
     {% do collapsing._check_engine(model_name, settings, given) %}
     {% if settings.sign and settings.is_deleted %}
-        {{ collapsing._raise(model_name, "settings 'sign' and 'is_deleted' both say what a delete is: give one of them") }}
+        {{ collapsing._raise(model_name, "settings 'sign' and 'is_deleted' both mark deletes: give one of them") }}
     {% endif %}
     {% if settings.deletes == 'unversioned' and not (settings.sign or settings.is_deleted) %}
-        {{ collapsing._raise(model_name, "setting 'deletes: unversioned' needs 'sign' or 'is_deleted' to tell a delete") }}
+        {{ collapsing._raise(model_name, "setting 'deletes: unversioned' needs 'sign' or 'is_deleted', which mark deletes") }}
     {% endif %}
     {% if settings.on_bad_rows == 'reject' and not settings.block %}
         {{ collapsing._raise(
-            model_name, "setting 'on_bad_rows: reject' needs 'block': without it every run would set the same rows aside again"
+            model_name, "setting 'on_bad_rows: reject' needs 'block': without it every run would reject the same rows again"
+        ) }}
+    {% endif %}
+    {% if 'on_changed_block' in given and not settings.block %}
+        {{ collapsing._raise(
+            model_name, "setting 'on_changed_block' needs 'block': without it every run reads the whole stage"
         ) }}
     {% endif %}
     {% do collapsing._check_combine(model_name, settings) %}
@@ -78,7 +86,7 @@
         {% if column in fixed + [settings.sign, settings.is_deleted, settings.block] %}
             {{ collapsing._raise(
                 model_name,
-                "setting 'combine' cannot merge '" ~ column ~ "': key, version, order and delete columns come from the newest event"
+                "setting 'combine' cannot combine '" ~ column ~ "': key, version, order and delete columns come from the newest event"
             ) }}
         {% endif %}
     {% endfor %}
@@ -91,13 +99,13 @@
     {% set is_sql = (retention is string and retention != '') or (retention is number and retention is not boolean) %}
     {% if retention is not none and not is_sql %}
         {{ collapsing._raise_setting(
-            model_name, 'tombstone_retention', "SQL that can be taken from a version, such as 1000 or 'interval 7 days'", retention
+            model_name, 'tombstone_retention', "SQL that can be subtracted from a version, such as 1000 or 'interval 7 days'", retention
         ) }}
     {% endif %}
     {% if retention is not none and settings.version | length != 1 %}
         {{ collapsing._raise(
-            model_name, "setting 'tombstone_retention' is taken from the greatest version: it needs a 'version' of one column; given: "
-            ~ settings.version | join(', ')
+            model_name, "setting 'tombstone_retention' is subtracted from the greatest version: it needs a 'version' of one column; given: "
+            ~ (settings.version | join(', ') or 'nothing')
         ) }}
     {% endif %}
 {% endmacro %}

@@ -3,12 +3,19 @@
     and nowhere else.
 #}
 {% macro _model_of(relation) %}
-    {% set identifier = relation.identifier or '' %}{# a subquery has none #}
+    {#- a subquery has none; to Spark letters of either case are one -#}
+    {% set identifier, schema = (relation.identifier or '') | lower, (relation.schema or '') | lower %}
     {% for node in graph.nodes.values() if node.resource_type == 'model' %}
         {#- the names of shards are asked of no other model: this is called often, of every model there is -#}
-        {% set is_of_shard = identifier.startswith(node.alias ~ '__shard_') %}
-        {% if node.schema == relation.schema and (node.alias == identifier
-            or (is_of_shard and identifier in collapsing._shard_names(node))) %}
+        {% set is_of_shard = identifier.startswith(node.alias | lower ~ '__shard_') %}
+        {% if node.schema | lower == schema and (node.alias | lower == identifier
+            or (is_of_shard and identifier in collapsing._shard_names(node) | map('lower'))) %}
+            {{ return(node) }}
+        {% endif %}
+    {% endfor %}
+    {#- with --defer a ref() may give the table of another environment -#}
+    {% for node in graph.nodes.values() if node.get('defer_relation') %}
+        {% if node.defer_relation.schema | lower == schema and node.defer_relation.alias | lower == identifier %}
             {{ return(node) }}
         {% endif %}
     {% endfor %}
@@ -22,10 +29,23 @@
     {% if kind is none %}
         {{ collapsing._raise(
             node.name if node is not none else '?',
-            asked_by ~ " needs a model with settings in config(meta={'collapsing': {...}}), and this one has none"
+            asked_by ~ " needs a model with settings in config(meta={'collapsing': {...}}), and "
+            ~ ('this one has none' if node is not none else 'what it is given is no model of this project')
         ) }}
     {% endif %}
+    {% if node.config.materialized not in ['incremental_ledger', 'incremental_projection'] %}
+        {{ collapsing._raise(node.name, collapsing._no_call(node)) }}
+    {% endif %}
     {{ return(kind) }}
+{% endmacro %}
+
+
+{# Returns in words what is wrong with a model that has settings and does not call the macro that they are for. #}
+{% macro _no_call(node) %}
+    {{ return(
+        "it has settings in config(meta={'collapsing': {...}}), but its SQL does not call collapsing." ~ collapsing._kind_if_any(node)
+        ~ '(...): dbt builds it as a ' ~ node.config.materialized
+    ) }}
 {% endmacro %}
 
 
@@ -36,4 +56,17 @@
         {{ return(none) }}
     {% endif %}
     {{ return('projection' if 'measures' in meta or 'group_by' in meta else 'ledger') }}
+{% endmacro %}
+
+
+{# Returns a node of the graph and all that it reads, directly or through others. #}
+{% macro _lineage_of(node) %}
+    {% set waiting, found = [node], [node] %}
+    {% for _ in range(graph.nodes | length) if waiting %}
+        {% for id in waiting.pop().depends_on.nodes if id in graph.nodes and graph.nodes[id] not in found %}
+            {% do found.append(graph.nodes[id]) %}
+            {% do waiting.append(graph.nodes[id]) %}
+        {% endfor %}
+    {% endfor %}
+    {{ return(found) }}
 {% endmacro %}

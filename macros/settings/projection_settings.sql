@@ -35,7 +35,9 @@
 
     {% for name in group_by.keys() | list + measures | map(attribute='name') | list %}
         {% if name is not string or name.lower().startswith('ledger_') %}
-            {{ collapsing._raise(model_name, "the name '" ~ name ~ "' begins with ledger_: such names are the package's own") }}
+            {{ collapsing._raise(
+                model_name, "the name '" ~ name ~ "' begins with ledger_: such names are reserved for the package"
+            ) }}
         {% endif %}
     {% endfor %}
     {% for measure in measures if measure.name in group_by %}

@@ -35,10 +35,10 @@
 {% endmacro %}
 
 
-{# Returns the names of the columns that compare, group and order: maps do not. `columns` are a list of {name, dtype}. #}
+{# Returns the names of the columns, [{name, dtype}], that compare, group and order: maps and variants do not. #}
 {% macro _comparable_columns(columns) %}
     {% set names = [] %}
-    {% for column in columns if 'map<' not in column.dtype %}
+    {% for column in columns if not modules.re.search('(^|[<:,])(map<|variant($|[,>]))', column.dtype) %}
         {% do names.append(column.name) %}
     {% endfor %}
     {{ return(names) }}
@@ -48,4 +48,27 @@
 {# Returns SQL for the key of a row as JSON text. #}
 {% macro _key_as_json(key) %}
     {{ return("to_json(struct(" ~ collapsing._row_list(key) ~ "), map('ignoreNullFields', 'false'))") }}
+{% endmacro %}
+
+
+{#
+    Returns a type, as Spark shows it, in the form that a statement takes: the names of fields are quoted, and a timestamp is the one
+    that it was, whatever spark.sql.timestampType makes of the word.
+#}
+{% macro _ddl_type(dtype) %}
+    {% set at, stack, ddl = namespace(name=none, word='', parentheses=0), [], [] %}
+    {% for token in modules.re.findall('[<>,:()]|[^<>,:()]+', dtype) %}
+        {% if at.name is not none and not (token == '>' and at.name == '') %}
+            {% do ddl.append('`' ~ at.name | replace('`', '``') ~ '`:') if token == ':' %}
+            {% set at.name = none if token == ':' else at.name ~ token %}
+        {% else %}
+            {% set at.parentheses = at.parentheses + {'(': 1, ')': -1}.get(token, 0) %}
+            {% do stack.append(at.word == 'struct') if token == '<' %}
+            {% do stack.pop() if token == '>' %}
+            {% set at.name = '' if token in '<,' and stack and stack[-1] and not at.parentheses else none %}
+            {% set at.word = token %}
+            {% do ddl.append('timestamp_ltz' if token == 'timestamp' else token) %}
+        {% endif %}
+    {% endfor %}
+    {{ return(ddl | join) }}
 {% endmacro %}

@@ -33,7 +33,7 @@
     {% elif dtype == 'timestamp' %}
         {{ return('timestamp_micros(' ~ text | int ~ ')') }}
     {% else %}
-        {{ return('cast(' ~ collapsing._text_literal(text) ~ ' as ' ~ dtype ~ ')') }}
+        {{ return('cast(' ~ collapsing._text_literal(text) ~ ' as ' ~ collapsing._ddl_type(dtype) ~ ')') }}
     {% endif %}
 {% endmacro %}
 
@@ -53,10 +53,16 @@
 {% endmacro %}
 
 
+{# Returns whether a type is one of whole numbers. #}
+{% macro _is_integer(dtype) %}
+    {{ return(dtype in ['tinyint', 'smallint', 'int', 'bigint']) }}
+{% endmacro %}
+
+
 {# Returns whether a type can be written as a literal that prunes files: floats do not order as their statistics do. #}
 {% macro _is_bounded_type(dtype) %}
     {{ return(
-        dtype in ['tinyint', 'smallint', 'int', 'bigint', 'date', 'timestamp', 'timestamp_ntz'] or dtype.startswith('decimal')
+        collapsing._is_integer(dtype) or dtype in ['date', 'timestamp', 'timestamp_ntz'] or dtype.startswith('decimal')
         or collapsing._is_text_type(dtype)
     ) }}
 {% endmacro %}

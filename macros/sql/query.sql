@@ -18,6 +18,12 @@
 {% endmacro %}
 
 
+{# Returns the time zone of the session. #}
+{% macro _session_zone() %}
+    {{ return(collapsing._rows_of('select current_timezone()')[0][0]) }}
+{% endmacro %}
+
+
 {# Returns whether this command may write: compile, docs, show and test render the same models and must not. #}
 {% macro _may_write() %}
     {{ return(flags.WHICH in ['run', 'build']) }}

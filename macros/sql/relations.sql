@@ -1,12 +1,37 @@
+{# Raises an error where a public macro is given a name in the place of a relation. #}
+{% macro _check_relation(macro_name, relation) %}
+    {% if relation is string and not relation.strip().startswith('(') or relation is none %}
+        {{ collapsing._raise(
+            model.name if model is defined else '?', macro_name ~ " takes a relation, such as ref('" ~ (relation or 'orders')
+            ~ "'); given: " ~ (tojson(relation) if relation else 'nothing')
+        ) }}
+    {% endif %}
+{% endmacro %}
+
+
+{# Raises an error where a run would read a model of the project that has not been built. #}
+{% macro _check_built(relation) %}
+    {% for id in model.depends_on.nodes if relation is not string and id in graph.nodes and collapsing._may_write() %}
+        {% set node = graph.nodes[id] %}
+        {% if node.alias == relation.identifier and node.schema == relation.schema and node.config.materialized != 'ephemeral'
+            and not collapsing._shards_of(node) and load_relation(collapsing._named(relation)) is none %}
+            {{ collapsing._raise(
+                model.name, 'what it reads is not there: build ' ~ node.name ~ ' first (dbt run --select +' ~ model.name ~ ')'
+            ) }}
+        {% endif %}
+    {% endfor %}
+{% endmacro %}
+
+
 {# Returns a relation as its plain name: under --empty and --sample a ref() renders as a subquery, which cannot be described. #}
 {% macro _named(relation) %}
-    {{ return(api.Relation.create(database=relation.database, schema=relation.schema, identifier=relation.identifier)) }}
+    {{ return(relation.replace(limit=none, event_time_filter=none) if collapsing._is_subquery(relation) else relation) }}
 {% endmacro %}
 
 
 {# Returns whether a ref() renders as a subquery, as under --empty and --sample. #}
 {% macro _is_subquery(relation) %}
-    {{ return(relation | string != collapsing._named(relation) | string) }}
+    {{ return((relation | string).startswith('(')) }}
 {% endmacro %}
 
 
@@ -18,9 +43,25 @@
 {% endmacro %}
 
 
+{# Raises an error where another model, seed or snapshot has the name of a table that the package keeps beside this one. #}
+{% macro _check_names_beside(node) %}
+    {% for other in graph.nodes.values() if other.resource_type in ['model', 'seed', 'snapshot'] %}
+        {% set what = (other.alias | lower).removeprefix(node.alias | lower ~ '__') %}
+        {% if other.schema | lower == node.schema | lower and other.alias | lower != what
+            and what in ['manifest', 'history', 'rejects', 'lock', 'dropped', 'unfinished'] and other.config.materialized != 'ephemeral' %}
+            {{ collapsing._raise(
+                node.name, 'the ' ~ other.resource_type ~ " '" ~ other.name ~ "' is named " ~ other.alias ~ ', as is a table that the package keeps'
+                ~ ' beside ' ~ node.alias ~ ': give it another name or alias'
+            ) }}
+        {% endif %}
+    {% endfor %}
+{% endmacro %}
+
+
 {# Tells dbt's cache of a table that was created without its help, so that load_relation finds it. #}
 {% macro _add_to_cache(relation) %}
-    {% do adapter.cache_added(relation.incorporate(type='table')) if load_relation(relation) is none %}
+    {#- dbt_created: dbt compares the names of other relations with their letters as they are -#}
+    {% do adapter.cache_added(relation.incorporate(type='table', dbt_created=true)) if load_relation(relation) is none %}
 {% endmacro %}
 
 
@@ -47,29 +88,38 @@
             {% do found.details.update({row[0]: row[1]}) %}
         {% endif %}
     {% endfor %}
+    {% do collapsing._spell_out_types(found.columns, relation) %}
     {{ return(found) }}
 {% endmacro %}
 
 
 {# Returns the columns of a query, [{name, dtype}]; no row is read. #}
 {% macro _columns_of_query(sql) %}
-    {% set columns, abbreviated = [], [] %}
+    {% set columns = [] %}
     {% for row in collapsing._rows_of('describe query ' ~ sql) %}
         {% do columns.append({'name': row[0], 'dtype': row[1]}) %}
-        {#- Spark abbreviates a struct of more than 25 fields (spark.sql.debug.maxToStringFields), but not in typeof -#}
-        {% do abbreviated.append(columns[-1]) if ' more fields' in row[1] %}
+    {% endfor %}
+    {% do collapsing._spell_out_types(columns, '(' ~ sql ~ ')') %}
+    {{ return(columns) }}
+{% endmacro %}
+
+
+{#
+    Writes out the types of columns that Spark has abbreviated: in a description, but not in typeof, it leaves out what a struct has over 25
+    fields (spark.sql.debug.maxToStringFields). `source` is what can stand behind `from`.
+#}
+{% macro _spell_out_types(columns, source) %}
+    {% set abbreviated, types = [], [] %}
+    {% for column in columns if ' more fields' in column.dtype %}
+        {% do abbreviated.append(column) %}
+        {% do types.append('typeof(first(' ~ adapter.quote(column.name) ~ '))') %}
     {% endfor %}
     {% if abbreviated %}
-        {% set types = [] %}
-        {% for column in abbreviated %}
-            {% do types.append('typeof(first(' ~ adapter.quote(column.name) ~ '))') %}
-        {% endfor %}
-        {% set row = collapsing._rows_of('select ' ~ types | join(', ') ~ ' from (' ~ sql ~ ') where false')[0] %}
+        {% set row = collapsing._rows_of('select ' ~ types | join(', ') ~ ' from ' ~ source ~ ' where false')[0] %}
         {% for column in abbreviated %}
             {% do column.update({'dtype': row[loop.index0]}) %}
         {% endfor %}
     {% endif %}
-    {{ return(columns) }}
 {% endmacro %}
 
 

@@ -149,7 +149,8 @@
     {% set values = [] %}
     {% for column in collapsing._describe(relation).columns %}
         {% set value = {'ledger_sign': 0, 'ledger_batch': number}.get(column.name, 'null') %}
-        {% do values.append('cast(' ~ value ~ ' as ' ~ column.dtype ~ ') as ' ~ adapter.quote(column.name)) %}
+        {% set dtype = collapsing._ddl_type(column.dtype) %}
+        {% do values.append('cast(' ~ value ~ ' as ' ~ dtype ~ ') as ' ~ adapter.quote(column.name)) %}
     {% endfor %}
     {{ return('select ' ~ values | join(', ')) }}
 {% endmacro %}

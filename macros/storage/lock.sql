@@ -21,8 +21,8 @@
         {{ collapsing._raise(
             name, relation ~ ' is being written by the dbt run ' ~ lock.run ~ ' since ' ~ lock.since
             ~ ' UTC. Wait until it has ended; if it was killed, remove its lock: dbt run-operation collapsing.unlock'
-            ~ " --args '{model: " ~ name ~ "}' (it is removed by itself after " ~ var('collapsing_lock_timeout_hours', 6)
-            ~ ' hours, the variable collapsing_lock_timeout_hours)'
+            ~ " --args '{model: " ~ name ~ "}' (a run that starts more than " ~ var('collapsing_lock_timeout_hours', 6)
+            ~ ' hours after that removes it by itself: the variable collapsing_lock_timeout_hours)'
         ) }}
     {% endif %}
 {% endmacro %}

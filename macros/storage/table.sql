@@ -10,7 +10,7 @@
 {% macro _create_table(create, relation, columns, properties, options) %}
     {% set own, definitions = config.get('tblproperties') or {}, [] %}
     {% for column in columns %}
-        {% do definitions.append(adapter.quote(column.name) ~ ' ' ~ column.dtype) %}
+        {% do definitions.append(adapter.quote(column.name) ~ ' ' ~ collapsing._ddl_type(column.dtype)) %}
     {% endfor %}
     {% set options, properties = dict(config.get('options') or {}, **options), dict(own, **properties) %}
     {% set clauses = [
@@ -31,7 +31,7 @@
     {% if config.get('contract').enforced %}
         {% set casts = [] %}
         {% for column in columns %}
-            {% do casts.append('cast(null as ' ~ column.dtype ~ ') as ' ~ adapter.quote(column.name)) %}
+            {% do casts.append('cast(null as ' ~ collapsing._ddl_type(column.dtype) ~ ') as ' ~ adapter.quote(column.name)) %}
         {% endfor %}
         {% do get_assert_columns_equivalent('select ' ~ casts | join(', ')) %}
     {% endif %}
@@ -67,7 +67,7 @@
 {% macro _add_columns(relation, columns) %}
     {% set definitions = [] %}
     {% for column in columns %}
-        {% do definitions.append(adapter.quote(column.name) ~ ' ' ~ column.dtype) %}
+        {% do definitions.append(adapter.quote(column.name) ~ ' ' ~ collapsing._ddl_type(column.dtype)) %}
     {% endfor %}
     {% do collapsing._say(model.name, 'new columns in ' ~ relation ~ ': ' ~ columns | map(attribute='name') | join(', ')) %}
     {% do collapsing._execute('alter table ' ~ relation ~ ' add columns (' ~ definitions | join(', ') ~ ')') %}

@@ -43,7 +43,7 @@
 {# Returns SQL for the batch `as_of`; stops a view that was made before the table was optimized, or built anew, at a later one. #}
 {% macro _unless_gone(relation, as_of) %}
     {% set gone = collapsing._text_literal(
-        'collapsing: ' ~ relation.identifier ~ ' has no state as_of=' ~ as_of ~ ' any more: it was optimized or built anew since'
+        'collapsing: ' ~ relation.identifier ~ ' has no state as_of=' ~ as_of ~ ' any more: it has been optimized or rebuilt since'
     ) %}
     {% set oldest = '(select coalesce(abs(min(ledger_batch)), 0) from ' ~ collapsing._named(relation) ~ ')' %}
     {{ return('if(' ~ oldest ~ ' > ' ~ [as_of, 1] | max ~ ', raise_error(' ~ gone ~ '), ' ~ as_of ~ ')') }}
@@ -95,12 +95,12 @@
         from {{ relation }}
     ),
     {{ 'base' if base_only else 'visible' }} as (
-        select * except (ledger_base, ledger_newest)
+        select *
         from bounded
         where {{ collapsing._unless_moved(relation, 'ledger_base', is_in ~ ' and ledger_batch <= ledger_newest') }}
     ),
     later as (
-        select * except (ledger_base, ledger_newest)
+        select *
         from bounded
         where ledger_batch > 0 and ledger_batch > -ledger_base and ledger_batch <= ledger_newest
     )

@@ -3,4 +3,4 @@
 
 {% set settings = collapsing._ledger_settings('unit_final_of_ledger', {'key': 'id', 'version': 'version'}) %}
 
-{{ collapsing._uncancelled_rows(ref('unit_ledger'), ref('unit_ledger'), settings) }}
+{{ collapsing._uncancelled_rows(ref('unit_ledger'), ref('unit_ledger'), settings, ['id', 'version', 'log_offset', 'metric', 'label']) }}

@@ -84,8 +84,8 @@ def bad_rows(make_project, landing: Path):
 @pytest.mark.parametrize("name", [*BAD_ROWS, "text_mark", "null_block"])
 def test_bad_rows_stop_the_run_before_anything_is_appended(bad_rows, name: str) -> None:
     project, said = bad_rows
-    about = said.split(f"model '{name}': bad rows in its stage, nothing was appended")[1].split("model '")[0]
-    assert f"{'bad_sign' if name == 'text_mark' else name}: 1 rows, for example {{" in about
+    about = said.split(f"model '{name}': its stage has bad rows: nothing was appended")[1].split("model '")[0]
+    assert f"{'bad_sign' if name == 'text_mark' else name}: 1 row, for example {{" in about
     assert ("in block it's bad" in about) == (name != "null_block")
     assert name not in [row[1] for row in project.rows("show tables in bad_rows")]
     assert f"{name}__manifest" not in [row[1] for row in project.rows("show tables in bad_rows")]
@@ -113,7 +113,7 @@ def test_bad_rows_can_be_set_aside(bad_rows) -> None:
     events: list = []
     assert rejecting.invoke("run", "--select", "kept", callbacks=[events.append]).success
     warned = [event.info.msg for event in events if event.info.level == "warn" and "model 'kept'" in event.info.msg]
-    assert len(warned) == 1 and "set aside in bad_rows.kept__rejects, ledger_batch 3 (null_key: 1)" in warned[0], warned
+    assert len(warned) == 1 and "rejected into bad_rows.kept__rejects, ledger_batch 3 (null_key: 1)" in warned[0], warned
     assert rejecting.rows(REJECTS) == [*aside, (30, "null_key", "b3", 3)]
     assert rejecting.rows("select id, amount from live order by id") == [(1, 10), (2, 20), (3, 11)]
 
@@ -122,14 +122,14 @@ def test_a_row_without_a_token_cannot_be_set_aside(bad_rows) -> None:
     rejecting, _ = bad_rows
     rejecting.sql("insert into bad_rows.arrived values (7, 1, false, 70, null), (null, 1, false, 71, 'b4')")
     said = rejecting.fails("run", "--select", "kept")
-    assert "null_block: 1 rows" in said and "null_key" not in said
+    assert "null_block: 1 row" in said and "null_key" not in said
     assert rejecting.rows("select count(*) from kept__rejects where ledger_batch = 4") == [(0,)]
 
 
 def test_two_files_of_one_name_are_not_one_block(bad_rows, landing: Path) -> None:
     """A stage that reads several folders and takes the file's name for the token; a day of many files is a block, though."""
     project, said = bad_rows
-    said = said.split("model 'twins': bad rows in its stage")[1].split("model '")[0]
+    said = said.split("model 'twins': its stage has bad rows")[1].split("model '")[0]
     assert "duplicate_block: 2 rows in block 2013%2001.json of several files" in said
     assert '/0/2013%2001.json with {"id":1}; file:' in said and '/1/2013%2001.json with {"id":2}' in said
     assert "twins" not in [row[1] for row in project.rows("show tables in bad_rows")]

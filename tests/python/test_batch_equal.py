@@ -44,7 +44,7 @@ FILES = {
         f"select '{name}' as ledger, stream, id, version, place, amount, price from {{{{ collapsing.final(ref('{name}')) }}}}"
         for name in ["by_block", "by_two", "at_once", "without_token", "deletes_on_arrival", "merged"]
     ),
-    "models/decided.sql": "{{ config(materialized='table') }}\n"
+    "models/decided.sql": "{{ config(materialized='table', file_format='parquet') }}\n"
     + "\nunion all\n".join(
         f"select '{name}' as ledger, decision, stream, id, version, is_deleted, ledger_batch "
         f"from {{{{ collapsing.decisions(ref('{name}'), ref('events')) }}}}"

@@ -158,7 +158,7 @@ def test_a_sample_is_refused_where_it_would_be_taken_for_the_whole(consumer) -> 
     sampled = model("ledger(source('raw', 'arrived'))", LEDGER | {"key": ["region", "id"]})
     consumer.write("models/sampled.sql", sampled)
     said = " ".join(consumer.fails("run", "--select", "sampled", "--sample", "1 day").split())
-    assert "model 'sampled': --sample would take a part of consumer.arrived for the whole" in said
+    assert "model 'sampled': --sample reads only a part of consumer.arrived" in said
     consumer.run("run", "--select", "sampled")
     before = consumer.rows("select * from sampled order by all")
     _arrive(consumer, "'eu', 7, 1, false, 'north', 7", "'us', 7, 1, true, 'west', 7")

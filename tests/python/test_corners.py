@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 
-from support.dbt_project import VIEW, DbtProject, model
+from support.dbt_project import VIEW, DbtProject, messages_of, model
 from support.lives import operate
+from support.sessions import set_in_sessions
 
 EVENTS = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 SIGNED = {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign", "order_by": "position"}
 # text that Spark, a driver or a parser could take for something else: as bytes, for a source file has no such text
 TEXTS = [b"", b"\xff", b"\xfe\xff", b"x${env:HOME}", b"${x}", b"it's \\", b"\n", "é".encode(), b"$61", b"a;b,c"]
-ZONED = "{{ config(pre_hook=\"set time zone '{{ var('zone', 'UTC') }}'\") }}\n"
-ONE_HOUR_TWICE = "timestamp'2013-11-03 05:30:00Z', timestamp'2013-11-03 06:30:00Z'"
+ONE_HOUR_TWICE = "(timestamp'2013-11-03 05:30:00Z'), (timestamp'2013-11-03 06:30:00Z')"
 
 FILES = {
     "models/stg_odd.sql": f"{VIEW}select * from corners.named where version <= {{{{ var('upto', 9) }}}}",
@@ -21,8 +23,8 @@ FILES = {
     "models/stg_many.sql": VIEW + "select * from corners.tokens",
     "models/many.sql": model("ledger(ref('stg_many'))", EVENTS),
     "models/stg_moments.sql": f"{VIEW}select 1 as id, unix_micros(block) as version, false as is_deleted, block "
-    f"from values {', '.join(f'({moment})' for moment in ONE_HOUR_TWICE.split(', '))} as t (block)",
-    "models/moments.sql": ZONED + model("ledger(ref('stg_moments'))", EVENTS),
+    f"from values {ONE_HOUR_TWICE} as t (block)",
+    "models/moments.sql": model("ledger(ref('stg_moments'))", EVENTS),
     "models/stg_raw.sql": f"{VIEW}select 1 as id, version, false as is_deleted, block "
     "from values (1, X'FF'), (2, X'FE'), (3, X'') as t (version, block) where version <= {{ var('upto', 9) }}",
     "models/raw.sql": model("ledger(ref('stg_raw'))", EVENTS),
@@ -34,6 +36,37 @@ FILES = {
     "models/stg_signs.sql": VIEW + "select 1 as id, '1d' as sign, 1 as position, 'b' as block",
     "models/signs.sql": model("ledger(ref('stg_signs'))", SIGNED | {"block": "block"}),
     "models/whole.sql": model("ledger(ref('stg_signs'))", SIGNED),
+    "models/stg_names.sql": f"{VIEW}select * from corners.names",
+    "models/Odd_Names.sql": model(
+        "ledger(ref('stg_names'))",
+        {"key": ["id", "events"], "version": "version", "block": "version"},
+    ),
+    "models/counted_odd.sql": model(
+        "projection(ref('Odd_Names'))", {"group_by": ["Location"], "measures": {"s": "sum(stored)", "n": "count(wide)"}}
+    ),
+    "models/live_names.sql": VIEW + "select * from {{ collapsing.final(ref('Odd_Names')) }}",
+    "models/counted_odd_live.sql": VIEW + "select * from {{ collapsing.final(ref('counted_odd')) }}",
+    "models/stg_pairs.sql": f"{VIEW}select * from values (1, 1, 1, 'a', 1), (1, 2, -1, 'a', 2), (1, 3, 1, 'c', 2) "
+    "as t (id, position, sign, v, block) where block <= {{ var('upto', 9) }}",
+    "models/stg_odd_pairs.sql": f"{VIEW}select * from values (1, 1, 1, 'a', 1), (1, 2, 1, 'c', 2), (1, 3, -1, 'x', 2) "
+    "as t (id, position, sign, v, block) where block <= {{ var('upto', 9) }}",
+    "models/paired.sql": model("ledger(ref('stg_pairs'))", SIGNED | {"block": "block"}),
+    "models/unpaired.sql": model("ledger(ref('stg_odd_pairs'))", SIGNED | {"block": "block"}),
+    "models/stg_bad.sql": f"{VIEW}select cast(null as int) as id, 1 as version, cast({{{{ var('deleted', 'false') }}}} as "
+    "{{ 'int' if var('deleted', '') else 'boolean' }}) as is_deleted, {{ var('x', '1') }} as x, block "
+    "from values {{ var('blocks', \"('b1')\") }} as t (block)",
+    "models/rejecting.sql": model("ledger(ref('stg_bad'))", EVENTS | {"on_bad_rows": "reject"}),
+    "models/feeding.sql": model("ledger(ref('stg_lives'))", EVENTS),
+    "models/stg_fed.sql": VIEW
+    + "select id, ledger_sign as sign, ledger_batch as position, cast(ledger_batch as string) as block "
+    "from {{ collapsing.changes(ref('feeding'), after=0) }} where ledger_sign <> 0",
+    "models/fed.sql": model("ledger(ref('stg_fed'))", SIGNED | {"block": "block"}),
+    "models/timed.sql": model("ledger(ref('stg_lives'))", EVENTS),
+    "models/sums_of_timed.sql": model("projection(ref('timed'))", {"group_by": ["version"], "measures": {"n": "count(*)"}}),
+    "models/counting.sql": model("ledger(ref('stg_many'))", EVENTS | {"on_changed_block": "warn"}),
+    "models/trusting.sql": model("ledger(ref('stg_many'))", EVENTS),
+    "models/stg_stops.sql": VIEW + "select 1 as id, raise_error('stopped') as version, false as is_deleted, 'b' as block",
+    "models/stops.sql": model("ledger(ref('stg_stops'))", EVENTS),
 }
 
 
@@ -44,6 +77,17 @@ def corners(make_project) -> DbtProject:
     project.sql("create schema if not exists corners")
     rows = "version int, is_deleted boolean, `#note` string, block string"
     project.sql(f"create table corners.named (name string, {rows}) using parquet")
+    wide = ", ".join(f"`f-{number}`: int" for number in range(30))
+    project.sql(
+        f"create table corners.names (id int, version int, stored int, events int, Location string, map map<string, int>, "
+        f"wide struct<{wide}>, c char(3), at timestamp) using parquet"
+    )
+    wide = ", ".join(f"'f-{number}', {number}" for number in range(30))
+    for version in (1, 2):
+        project.sql(
+            f"insert into corners.names select 1, {version}, {version + 2}, 0, 'there', map('a', 1), named_struct({wide}), 'x', "
+            "timestamp_micros(0)"
+        )
     for table in ("tokens", "events"):
         project.sql(f"create table corners.{table} (id int, version int, is_deleted boolean, block string) using parquet")
     return project
@@ -55,14 +99,24 @@ def _live(project: DbtProject, block: str, rows: str, *models: str) -> None:
     project.run("run", "--select", "stg_lives", *models)
 
 
+def _warnings(project: DbtProject, *command: str) -> str:
+    """Run a command that must succeed; gives what it warned of."""
+    warned: list[str] = []
+    hear = lambda event: warned.append(event.info.msg) if event.info.level == "warn" else None  # noqa: E731
+    result = project.invoke(*command, callbacks=[hear])
+    assert result.success, messages_of(result)
+    return " ".join("\n".join(warned).split())
+
+
 def test_bytes_that_are_no_text_and_variables_of_spark_are_keys_and_tokens_as_they_are(corners) -> None:
     """Each key has a token of its own text; the second version of a key finds the first by the bounds of its batch."""
     for version in (1, 2):
-        for text in TEXTS:
-            name = f"cast(X'{text.hex()}' as string)"
-            token = f"cast(concat(X'{text.hex()}', cast('{version if text else version * ' '}' as binary)) as string)"
-            token = "''" if not text and version == 1 else token
-            corners.sql(f"insert into corners.named values ({name}, {version}, false, 'n', {token})")
+        tokens = [text + str(version).encode() if text else b" " * (version - 1) for text in TEXTS]
+        rows = [
+            f"(cast(X'{text.hex()}' as string), {version}, false, 'n', cast(X'{token.hex()}' as string))"
+            for text, token in zip(TEXTS, tokens, strict=True)
+        ]
+        corners.sql(f"insert into corners.named values {', '.join(rows)}")
         corners.run("run", "--select", "stg_odd+", variables={"upto": version})
     corners.run("run", "--select", "odd")
     found = corners.rows("select cast(name as binary), version, `#note` from live_odd")
@@ -81,13 +135,14 @@ def test_the_empty_token_is_read_where_many_are_folded(corners) -> None:
     assert corners.rows("select ledger_batch, count(*) from many group by 1 order by 1") == [(1, 1200), (2, 2)]
 
 
-def test_tokens_are_the_same_in_every_zone(corners, spark) -> None:
+def test_tokens_are_the_same_in_every_zone(corners) -> None:
     """In New York the two moments are half past one of one night, on which the clocks go back."""
-    try:
-        corners.run("run", "--select", "stg_moments+", variables={"zone": "America/New_York"})
-        corners.run("run", "--select", "moments", variables={"zone": "Europe/Berlin"})
-    finally:
-        spark.sql("set time zone 'UTC'")
+    for zone in ("America/New_York", "Europe/Berlin"):
+        undo = set_in_sessions({"spark.sql.session.timeZone": zone})
+        try:
+            corners.run("run", "--select", "stg_moments", "moments")
+        finally:
+            undo()
     assert corners.rows("select count(distinct block) from moments__manifest where block is not null") == [(2,)]
     assert corners.batches("moments") == [1]
     for upto in (1, 3, 3):
@@ -110,7 +165,7 @@ def test_a_model_that_always_refreshes_does_not_lose_blocks(corners) -> None:
     corners.run("run", "--select", "stg_lives", "refreshed")
     corners.sql("create or replace view corners.stg_lives as select * from corners.events where block = 'b'")
     said = corners.fails("run", "--select", "refreshed")
-    assert "full_refresh: true would lose 1 blocks" in said and "for example: a" in said
+    assert "full_refresh: true would lose 1 block" in said and "for example: a" in said
     corners.run("run", "--select", "stg_lives", "refreshed")
 
 
@@ -121,12 +176,11 @@ def test_a_state_that_is_not_there_yet_and_changes_that_are_gone_are_errors(corn
     said = corners.fails("show", "--inline", "select * from {{ collapsing.final(ref('lasting'), as_of=3) }}")
     assert "final has no state as_of=3 yet: the last batch is 2" in said
     assert operate(corners, "optimize", model="lasting").success
-    with pytest.raises(Exception, match="lasting: changes after=1 cannot be told any more"):
+    with pytest.raises(Exception, match="lasting: changes after=1 are gone"):
         corners.rows("select * from since")
-    other = "models/lasting.sql", model("ledger(ref('stg_lives'))", EVENTS | {"deletes": "unversioned"})
-    corners.write(*other)
+    corners.write("models/lasting.sql", model("ledger(ref('stg_lives'))", EVENTS | {"deletes": "unversioned"}))
     corners.run("run", "--full-refresh", "--select", "lasting")
-    assert "changes after=1 cannot be told any more" in corners.fails("run", "--select", "since")
+    assert "changes after=1 are gone" in corners.fails("run", "--select", "since")
 
 
 def test_a_sign_is_the_number_that_it_is_checked_to_be(corners, capsys) -> None:
@@ -136,3 +190,140 @@ def test_a_sign_is_the_number_that_it_is_checked_to_be(corners, capsys) -> None:
     assert "cannot be optimized without the setting 'block'" in " ".join(capsys.readouterr().out.split())
     corners.write("models/whole.sql", model("ledger(ref('stg_signs'))", SIGNED | {"optimize": "auto"}))
     assert "cannot be optimized without the setting 'block'" in corners.fails("run", "--select", "whole")
+
+
+def test_types_and_names_that_meet_words_of_the_package_or_of_spark(corners) -> None:
+    """Each is read twice, so that its table is compared with its stage; then operations find it by its name."""
+    corners.run("run", "--select", "stg_names+")
+    corners.run("run", "--select", "stg_names+")
+    found = corners.rows("select id, version, stored, Location, size(map), wide.`f-29`, c from live_names")
+    assert found == [(1, 2, 4, "there", 1, 29, "x  ")]
+    assert corners.rows("select * from counted_odd_live") == [("there", 4, 1)]
+    for operation in ("status", "optimize"):
+        assert operate(corners, operation, model="Odd_Names").success
+    assert corners.batches("odd_names") == [-1]
+
+
+def test_a_signed_batch_whose_negation_would_show_something_else_is_not_taken_back(corners) -> None:
+    for upto in (1, 2):
+        corners.run("run", "--select", "stg_pairs+", "stg_odd_pairs+", variables={"upto": upto})
+    said: list[str] = []
+    for name in ("paired", "unpaired"):
+        operate(corners, "undo", callbacks=[lambda event: said.append(event.info.msg)], model=name)
+    assert "model 'unpaired': batch 2 cannot be taken back: its rows are inconsistent" in " ".join("".join(said).split())
+    assert corners.batches("unpaired") == [1, 2] and corners.batches("paired") == [1, 2, 3]
+
+
+def test_rejects_begin_anew_with_their_ledger(corners) -> None:
+    corners.run("run", "--select", "stg_bad", "rejecting")
+    assert corners.rows("select x, ledger_batch from rejecting__rejects") == [(1, 1)]
+    said = corners.fails("run", "--select", "stg_bad", "rejecting", variables={"deleted": "0", "blocks": "('b1'), ('b2')"})
+    assert "its column 'is_deleted' is boolean, the stage's is int. Rename or drop that table" in said
+    corners.run("run", "--full-refresh", "--select", "stg_bad", "rejecting", variables={"x": "'now text'"})
+    assert corners.rows("select x, ledger_batch from rejecting__rejects") == [("now text", 2)]
+
+
+def test_a_full_refresh_says_that_it_reads_again_what_was_taken_back(corners) -> None:
+    corners.run("run", "--select", "stg_signs", "signs")
+    assert operate(corners, "undo", model="signs").success
+    warned = _warnings(corners, "run", "--full-refresh", "--select", "signs")
+    assert (
+        "model 'signs': the full refresh reads the whole stage, also the blocks of what undo has taken back (batch 1)" in warned
+    )
+
+
+def test_a_ledger_that_feeds_another_by_its_changes_is_neither_optimized_nor_built_anew(corners, capsys) -> None:
+    _live(corners, "f", "(6, 1, false)", "feeding", "stg_fed", "fed")
+    refused = "the ledger 'fed' is fed by its changes, in the model 'stg_fed'"
+    assert not operate(corners, "optimize", model="feeding").success
+    assert refused in " ".join(capsys.readouterr().out.split())
+    assert refused in corners.fails("run", "--full-refresh", "--select", "feeding")
+    _live(corners, "g", "(6, 2, false)", "feeding", "fed")
+    assert corners.rows("select count(*) from fed") == corners.rows("select count(*) from feeding where ledger_sign <> 0")
+
+
+def test_a_state_is_asked_for_by_its_time(corners) -> None:
+    _live(corners, "t1", "(7, 1, false)", "timed")
+    ((moment,),) = corners.rows("select cast(finished_at + interval 1 millisecond as string) from timed__history")
+    _live(corners, "t2", "(7, 2, false)", "timed", "sums_of_timed")
+    asked = "select max(version) from {{ collapsing.final(ref('timed'), as_of='%s') }} where id = 7"
+    corners.write("models/then.sql", VIEW + (asked % moment).replace("max(version)", "max(version) as version"))
+    corners.run("run", "--select", "then")
+    assert corners.rows("select * from then") == [(1,)]
+    for wrong, says in {
+        "2001-01-01": "final has no state as_of=2001-01-01: the first batch had finished at 20",
+        "2999-01-01": "final has no state as_of=2999-01-01 yet: that is in the future, and the last batch is 2",
+        "monday": "final's as_of must be a batch number or a timestamp; given: monday",
+    }.items():
+        assert says in corners.fails("show", "--inline", asked % wrong)
+    assert "final has no state" in corners.fails(
+        "show", "--inline", (asked % moment).replace("ref('timed')", "ref('sums_of_timed')")
+    )
+
+
+def test_a_block_that_changes_after_it_was_folded_is_told_of(corners, tmp_path) -> None:
+    corners.sql("insert into corners.tokens values (9, 1, false, 'changing')")
+    corners.run("run", "--select", "stg_many", "counting", "trusting")
+    assert "have changed" not in _warnings(corners, "run", "--select", "counting", "trusting")
+    corners.sql("insert into corners.tokens values (9, 2, false, 'changing')")
+    changed = "blocks have changed since they were folded, and are not read again: block 'changing' was folded with 1 rows"
+    warned = _warnings(corners, "run", "--select", "counting", "trusting")
+    assert f"model 'counting': {changed}" in warned and "'trusting'" not in warned
+    corners.write("models/counting.sql", model("ledger(ref('stg_many'))", EVENTS | {"on_changed_block": "fail"}))
+    assert changed in corners.fails("run", "--select", "counting")
+
+
+@pytest.mark.only("parquet", "delta", "iceberg")
+def test_a_file_that_is_written_again_is_told_of(corners, tmp_path, spark) -> None:
+    def land(version: int) -> None:
+        rows = spark.sql(f"select 1 as id, {version} as version, false as is_deleted")
+        (tmp_path / "b.json").write_text(rows.toJSON().first())
+
+    land(1)
+    stage = f"json.`{tmp_path}/b.json`"
+    corners.write(
+        "models/stg_files.sql",
+        f"{VIEW}select *, _metadata.file_name as block, _metadata.file_modification_time as written_at from {stage}",
+    )
+    corners.write("models/filed.sql", model("ledger(ref('stg_files'))", EVENTS))
+    corners.run("run", "--select", "stg_files", "filed")
+    assert "have changed" not in _warnings(corners, "run", "--select", "filed")
+    land(2)
+    later = (tmp_path / "b.json").stat().st_mtime + 60
+    os.utime(tmp_path / "b.json", (later, later))
+    assert "block 'b.json' was folded with 1 rows, and its file was written again at" in _warnings(
+        corners, "run", "--select", "filed"
+    )
+
+
+def test_an_empty_run_leaves_a_projection_that_has_to_be_built_again(corners) -> None:
+    _live(corners, "s1", "(8, 1, false)", "timed", "sums_of_timed")
+    corners.write(
+        "models/sums_of_timed.sql", model("projection(ref('timed'))", {"group_by": ["id"], "measures": {"n": "count(*)"}})
+    )
+    before = corners.rows("select count(*) from sums_of_timed")
+    corners.run("run", "--empty", "--select", "sums_of_timed")
+    assert corners.rows("select count(*) from sums_of_timed") == before
+    corners.run("run", "--select", "sums_of_timed")
+    assert "id" in corners.sql("select * from sums_of_timed").columns
+
+
+@pytest.mark.only("parquet", "delta", "iceberg")
+def test_another_environment_is_read_with_defer(corners, tmp_path) -> None:
+    _live(corners, "e1", "(10, 1, false)", "timed")
+    manifest = corners.invoke("parse", "--write-json").result
+    manifest.write(str(tmp_path / "manifest.json"))
+    profile = (corners.directory / "profiles.yml").read_text()
+    corners.write("models/deferred.sql", VIEW + "select count(*) as n from {{ collapsing.final(ref('timed')) }}")
+    corners.write("profiles.yml", profile.replace("schema: corners", "schema: corners_dev"))
+    try:
+        corners.run("run", "--select", "deferred", "--defer", "--state", str(tmp_path))
+    finally:
+        corners.write("profiles.yml", profile)
+    live = "select count(*) from corners_dev.deferred"
+    assert corners.rows(live) == [(1,)] and corners.rows("select n > 0 from corners_dev.deferred") == [(True,)]
+
+
+def test_what_a_failed_model_had_cached_is_gone_after_the_run(corners, spark) -> None:
+    assert "stopped" in corners.fails("run", "--select", "stg_stops", "stops")
+    assert not [row.viewName for row in spark.sql("show views in corners").collect() if "stops__" in row.viewName]

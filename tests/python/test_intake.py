@@ -155,7 +155,7 @@ def test_a_ledger_whose_notes_are_gone_is_not_folded_upon(arriving) -> None:
     before = arriving.rows("select * from kept order by all")
     arriving.sql("alter table intake.kept__manifest rename to intake.put_away")
     said = " ".join(arriving.fails("run", "--select", "kept").split())
-    assert "kept__manifest, which tells the blocks that were folded, is not there: each would be folded again" in said
+    assert "kept__manifest, which lists the folded blocks, is missing: every block would be folded again" in said
     assert arriving.rows("select * from kept order by all") == before
     arriving.sql("alter table intake.put_away rename to intake.kept__manifest")
     arriving.run("run", *ARRIVED)
@@ -167,7 +167,7 @@ def test_a_full_refresh_that_would_lose_blocks_is_refused(arriving) -> None:
     arriving.sql("create table intake.all_of_it as select * from intake.arrived")
     arriving.sql("insert overwrite intake.arrived select * from intake.all_of_it where block <> 'a'")
     said = " ".join(arriving.fails("run", "--full-refresh", "--select", "kept").split())
-    assert "model 'kept': --full-refresh would lose 1 blocks that were folded and that the stage" in said
+    assert "model 'kept': --full-refresh would lose 1 block folded before, which the stage" in said
     assert "for example: a. Keep the ledger by the config full_refresh: false" in said
     assert arriving.rows("select * from kept order by all") == before
 

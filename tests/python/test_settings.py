@@ -19,7 +19,7 @@ WRONG_SETTINGS = {
     "wrong_key": ("ledger(ref('stage'))", LEDGER | {"key": ["id", 7]}, "setting 'key' must be a column or a list"),
     "key_twice": ("ledger(ref('stage'))", LEDGER | {"key": ["id", "id"]}, "a list of different columns"),
     "no_such_column": ("ledger(ref('stage'))", LEDGER | {"key": "order_id"}, "setting 'key' must be a column of the stage"),
-    "two_deletes": ("ledger(ref('stage'))", LEDGER | {"sign": "sign"}, "'sign' and 'is_deleted' both say"),
+    "two_deletes": ("ledger(ref('stage'))", LEDGER | {"sign": "sign"}, "'sign' and 'is_deleted' both mark deletes"),
     "wrong_deletes": (
         "ledger(ref('stage'))",
         LEDGER | {"deletes": "never"},
@@ -30,7 +30,7 @@ WRONG_SETTINGS = {
         {"key": "id", "version": "version", "deletes": "unversioned"},
         "needs 'sign' or 'is_deleted'",
     ),
-    "combined_key": ("ledger(ref('stage'))", LEDGER | {"combine": {"id": "old.id"}}, "cannot merge 'id'"),
+    "combined_key": ("ledger(ref('stage'))", LEDGER | {"combine": {"id": "old.id"}}, "cannot combine 'id'"),
     "wrong_combine": ("ledger(ref('stage'))", LEDGER | {"combine": ["id"]}, "setting 'combine' must be a mapping"),
     "deduplicated": (
         "ledger(ref('stage'))",
@@ -100,9 +100,74 @@ WRONG_SETTINGS = {
         "'sums' is a projection",
     ),
     "of_stage": ("projection(ref('stage'))", {"group_by": [], "measures": {"n": "count(*)"}}, "wrong_settings.stage is none"),
+    "by_name": ("ledger('stage')", LEDGER, "ledger takes a relation, such as ref('stage'); given: \"stage\""),
+    "sums_by_name": (
+        "projection('good')",
+        {"group_by": [], "measures": {"n": "count(*)"}},
+        "projection takes a relation, such as ref('good'); given: \"good\"",
+    ),
+    "of_unbuilt": ("ledger(ref('never_built'))", LEDGER, "what it reads is not there: build never_built first"),
+    "deleting_winners": (
+        "ledger(ref('stage'))",
+        {"key": "id", "engine": "replacing", "version": "version", "deletes": "unversioned"},
+        "setting 'deletes' has no effect with engine 'replacing': remove it (the highest version wins",
+    ),
+    "changing_whole": (
+        "ledger(ref('stage'))",
+        {"key": "id", "version": "version", "on_changed_block": "fail"},
+        "setting 'on_changed_block' needs 'block'",
+    ),
+    "uncomparable": (
+        "ledger(ref('mapped'))",
+        {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign", "order_by": "version"},
+        "setting 'block' must be a column with the block token: without it each run compares the whole stage",
+    ),
+    "beside": ("ledger(ref('stage'))", LEDGER, "the model 'beside__history' is named beside__history, as is a table"),
+    "combined_nothing": (
+        "ledger(ref('stage'))",
+        LEDGER | {"combine": {"label": "old.nothing"}},
+        "setting 'combine.label' must be SQL over the row's own columns, which gives the same whenever it is evaluated. "
+        "Spark says: [UNRESOLVED_COLUMN",
+    ),
+    "combined_by_chance": (
+        "ledger(ref('stage'))",
+        LEDGER | {"combine": {"label": "concat(new.label, uuid())"}},
+        "The operator expects a deterministic expression",
+    ),
+    "combined_badly": ("ledger(ref('stage'))", LEDGER | {"combine": {"label": "old.label ||"}}, "SQL that Spark can parse"),
+    "kept_for_days": (
+        "ledger(ref('stage'))",
+        LEDGER | {"tombstone_retention": "interval 7 days"},
+        "setting 'tombstone_retention' must be SQL",
+    ),
     "no_number": ("projection(ref('good'))", {"group_by": [], "measures": {"x": "sum(day)"}}, "adds values of type date"),
 }
 
+
+# SQL of a group that is not the same whenever it is evaluated, or is none over the row: what the error says of it
+WRONG_GROUPS = {
+    "rand()": "expects a deterministic expression",
+    "transform(array(id), x -> rand())": "expects a deterministic expression",
+    "input_file_name()": "expects a deterministic expression",
+    "row_number() over (order by id)": "avoid window functions",
+    "sum(id)": "avoid window functions, aggregate functions",
+    "explode(array(id))": "The generator is not supported",
+    "(select max(id) from {{ ref('stage') }})": "It has a subquery",
+    "id in (select 1)": "It has a subquery",
+    "current_date": "current_date() changes from one run to the next",
+    "datediff(now(), day)": "now() changes from one run to the next",
+    "unix_timestamp()": "current_timestamp() changes from one run to the next",
+    "current_user()": "current_user() changes",
+    "cast('today' as date) > day": "A word such as today or now changes",
+    "date'yesterday'": "A word such as today or now changes",
+    "ledger_block": "name `ledger_block` cannot be resolved",
+    "_metadata.file_path": "cannot be resolved",
+    "shop": "name `shop` cannot be resolved",
+    "label) , (id": "must be SQL that Spark can parse; given: label) , (id",
+    "label -- of the row": "must be SQL that Spark can parse",
+}
+# these only look like such
+FINE_GROUPS = {"said": "if(label = 'now()', 'today', 'current_date')", "of": "version", "day": "date_add(day, 1)"}
 
 # measure: what the error says of it
 OVER_LEDGER = {
@@ -114,7 +179,8 @@ OVER_LEDGER = {
     "max(make_interval(id))": "compares values of type interval",
     "min(null)": "compares values of type void",
     "sum(label)": "sum(label) adds values of type string; allowed: numbers",
-    "avg(current_date())": "adds values of type date",
+    "avg(date_add(day, 1))": "adds values of type date",
+    "avg(rand())": "setting 'measures.wrong' must be SQL over the row's own columns",
     "sum(make_interval(id))": "adds values of type interval",
     "min(id, version)": "must be count(*), count(x), sum(x), avg(x), min(x), max(x), count(distinct x) or ",
     "min(*)": "given: min(*)",
@@ -154,12 +220,23 @@ def wrong_settings(make_project):
         "models/sums.sql": model("projection(ref('good'))", {"group_by": [], "measures": {"n": "count(*)"}}),
         "models/no_partitions.sql": "select * from {{ collapsing.final(ref('winners'), across_partitions=false) }}",
         "models/decided_sums.sql": "select * from {{ collapsing.decisions(ref('sums'), ref('stage')) }}",
+        "models/mapped.sql": f"{{{{ config(materialized='view') }}}}\nselect {stage}, map(label, id) as counts",
+        "models/beside__history.sql": "{{ config(materialized='view') }}\nselect 1 as one",
+        "models/never_built.sql": "{{ config(materialized='view') }}\nselect 1 as one",
+        "models/selected.sql": "select * from\n" + model("ledger(ref('stage'))", LEDGER),
+        "models/no_call.sql": f"{{{{ config(meta={{'collapsing': {LEDGER!r}}}) }}}}\nselect * from {{{{ ref('stage') }}}}",
+        "models/of_no_call.sql": "select * from {{ collapsing.final(ref('no_call')) }}",
+        "models/raw.sql": "select count(*) as n from {{ ref('good') }}",
+        "models/raw_by_intent.sql": "{# collapsing: raw #}select count(*) as n from {{ ref('good') }}",
+        "models/merging.sql": "{{ config(unique_key='id', incremental_strategy='merge', materialized='table') }}\n"
+        + model("ledger(ref('stage'))", LEDGER),
         "models/our_names.sql": f"{{{{ config(materialized='view') }}}}\nselect {stage}, 1 as ledger_sign",
         "models/floating.sql": f"{{{{ config(materialized='ephemeral') }}}}\nselect {stage}",
         "models/good.sql": model("ledger(ref('stage'))", LEDGER),
         "models/of_floating.sql": model("ledger(ref('floating'))", LEDGER),
         "models/no_final.sql": "select * from {{ collapsing.final(ref('stage')) }}",
         "models/wrong_as_of.sql": "select * from {{ collapsing.final(ref('good'), as_of='monday') }}",
+        "models/final_by_name.sql": "select * from {{ collapsing.final('good') }}",
         "models/wrong_after.sql": "select * from {{ collapsing.changes(ref('good'), after='monday') }}",
     }
     files |= {f"models/{name}.sql": model(body, settings) for name, (body, settings, _) in WRONG_SETTINGS.items()}
@@ -168,9 +245,17 @@ def wrong_settings(make_project):
         files[f"models/wrong_{number}.sql"] = model(
             f"projection(ref('{source}'))", {"group_by": [], "measures": {"wrong": measure}}
         )
+    for number, sql in enumerate(WRONG_GROUPS):
+        files[f"models/group_{number}.sql"] = model(
+            "projection(ref('good'))", {"group_by": {"wrong": sql}, "measures": {"n": "count(*)"}}
+        ).replace("{{ ref('stage') }}", "wrong_settings.stage")
+    files["models/fine_groups.sql"] = model("projection(ref('good'))", {"group_by": FINE_GROUPS, "measures": {"n": "count(*)"}})
     project = make_project("wrong_settings", files)
-    result = project.invoke("run")
-    return {node.node.name: str(node.message) for node in nodes_of(result) if str(node.status) == "error"}
+    warned: list[str] = []
+    hear = lambda event: warned.append(event.info.msg) if event.info.level == "warn" else None  # noqa: E731
+    result = project.invoke("run", "--exclude", "never_built", callbacks=[hear])
+    said = {node.node.name: str(node.message) for node in nodes_of(result) if str(node.status) == "error"}
+    return said | {"warnings": "\n".join(warned)}
 
 
 @pytest.mark.parametrize("name", WRONG_SETTINGS)
@@ -180,12 +265,40 @@ def test_a_wrong_setting_is_an_error_that_names_model_and_setting(wrong_settings
 
 
 def test_models_beside_wrong_ones_are_built(wrong_settings) -> None:
-    assert not {"stage", "winners", "good", "of_floating", "sums", "fine"} & set(wrong_settings)
+    built = {"stage", "winners", "good", "of_floating", "sums", "fine", "fine_groups", "merging", "raw", "raw_by_intent"}
+    assert not built & set(wrong_settings)
+
+
+@pytest.mark.parametrize("number", range(len(WRONG_GROUPS)), ids=[*WRONG_GROUPS])
+def test_sql_that_gives_two_copies_of_a_row_different_groups_is_refused(wrong_settings, number: int) -> None:
+    said = " ".join(wrong_settings[f"group_{number}"].split())
+    assert f"collapsing: model 'group_{number}': setting 'group_by.wrong' must be SQL" in said
+    assert [*WRONG_GROUPS.values()][number] in said
+
+
+def test_a_model_is_one_call(wrong_settings) -> None:
+    assert (
+        "its SQL must be {{ collapsing.ledger(ref('...')) }} and nothing else, and has: select * from"
+        in wrong_settings["selected"]
+    )
+    no_call = (
+        "model 'no_call': it has settings in config(meta={'collapsing': {...}}), but its SQL does not call collapsing.ledger"
+    )
+    assert no_call in wrong_settings["of_no_call"] and no_call in wrong_settings["warnings"]
+
+
+def test_configs_without_effect_and_reads_of_a_raw_table_are_warned_of(wrong_settings) -> None:
+    warned = wrong_settings["warnings"]
+    assert "model 'merging': these configs have no effect: unique_key (decided by the setting 'key')" in warned
+    assert "incremental_strategy (decided by" in warned and "materialized (decided by collapsing.ledger)" in warned
+    assert "model 'raw': it reads the table of 'good'" in warned
+    assert "model 'raw_by_intent'" not in warned
 
 
 def test_final_and_changes_refuse_what_they_cannot_read(wrong_settings) -> None:
     assert "model 'stage': final needs a model with settings" in wrong_settings["no_final"]
-    assert "as_of must be a batch number; given: monday" in wrong_settings["wrong_as_of"]
+    assert "final takes a relation, such as ref('good'); given: \"good\"" in wrong_settings["final_by_name"]
+    assert "as_of must be a batch number or a timestamp; given: monday" in wrong_settings["wrong_as_of"]
     assert "changes needs 'after'" in wrong_settings["wrong_after"]
     assert "this is a ledger without the setting 'partition_by'" in wrong_settings["no_partitions"]
     assert "decisions needs a ledger and its stage; this is a projection" in wrong_settings["decided_sums"]

@@ -23,10 +23,12 @@ SUMMED = ("versioned", "collapsed", "signed", "versioned_signed")
 
 def project_files(arrived: str) -> dict[str, str]:
     """Give a project with the ledgers, their projections and two views of all finals, over SQL that gives what arrived."""
+    of_events = "position, id, version, is_deleted, amount, block"
     files = {
-        "models/stage_events.sql": VIEW + f"select * except (sign) from ({arrived}) where is_deleted is not null",
-        "models/stage_states.sql": VIEW + f"select * except (sign) from ({arrived}) where not is_deleted",
-        "models/stage_signed.sql": VIEW + f"select * except (is_deleted) from ({arrived}) where sign is not null",
+        "models/stage_events.sql": VIEW + f"select {of_events} from ({arrived}) where is_deleted is not null",
+        "models/stage_states.sql": VIEW + f"select {of_events} from ({arrived}) where not is_deleted",
+        "models/stage_signed.sql": VIEW
+        + f"select position, id, version, amount, sign, block from ({arrived}) where sign is not null",
     }
     finals = []
     for name, settings in LEDGERS.items():

@@ -1,0 +1,56 @@
+{#
+    What a model may say beside its settings: its SQL is one call, and of dbt's configs some have no effect, since the settings say the same.
+#}
+
+
+{# Raises an error where a model's SQL is more than the call of the macro, and warns of configs of dbt that have no effect. #}
+{% macro _check_model(kind) %}
+    {#- a mapping in a call may end in two braces too, but then the call goes on -#}
+    {% set blocks = '(?s)\\{\\{.*?\\}\\}(?!\\s*[),\\]}])|\\{%.*?%\\}|\\{#.*?#\\}|/\\*.*?\\*/|--[^\\n]*' %}
+    {% set rest = modules.re.sub(blocks, '', model.raw_code) %}
+    {% if rest.strip() %}
+        {{ collapsing._raise(
+            model.name, 'its SQL must be {{ collapsing.' ~ kind ~ "(ref('...')) }} and nothing else, and has: " ~ rest.split() | join(' ')
+            ~ ('. Filter or join in the model that it reads' if kind == 'ledger' else '. Select from collapsing.final() of it in another model')
+        ) }}
+    {% endif %}
+    {% set instead = {
+        'unique_key': "the setting 'key'" if kind == 'ledger' else "the setting 'group_by'",
+        'incremental_strategy': 'the package, which only appends', 'partition_by': 'the package: tables are partitioned by ledger_batch',
+        'clustered_by': 'the package', 'buckets': 'the package'
+    } %}
+    {% set without_effect = [] %}
+    {% for name, said_by in instead.items() if config.get(name) %}
+        {% do without_effect.append(name ~ ' (decided by ' ~ said_by ~ ')') %}
+    {% endfor %}
+    {#- in the model's own file: for a whole project it is a default like any other -#}
+    {% do without_effect.append('materialized (decided by collapsing.' ~ kind ~ ')')
+        if modules.re.search('\\bmaterialized\\s*=', model.raw_code) and 'incremental_' ~ kind not in model.raw_code %}
+    {% do exceptions.warn(
+        "collapsing: model '" ~ model.name ~ "': these configs have no effect: " ~ without_effect | join(', ')
+    ) if without_effect %}
+{% endmacro %}
+
+
+{#
+    Runs at the end of every dbt command: warns of models that it built with settings and without the call that they are for, and of models that
+    read the table of a ledger or projection, in which rows and the rows that cancel them stand beside each other. A comment in a model's SQL,
+    `collapsing: raw` between the marks of Jinja's comments, says that it means to.
+#}
+{% macro _warn_of_misuse(results) %}
+    {% for result in results if execute and collapsing._may_write() and result.node.resource_type == 'model' %}
+        {% set node, code = result.node, result.node.raw_code or '' %}
+        {% set is_ours = node.config.materialized in ['incremental_ledger', 'incremental_projection'] %}
+        {% if collapsing._kind_if_any(node) and not is_ours %}
+            {% do exceptions.warn("collapsing: model '" ~ node.name ~ "': " ~ collapsing._no_call(node)) %}
+        {% elif not is_ours and not modules.re.search('\\bcollapsing\\.\\w|\\{#-?\\s*collapsing: raw\\b', code) %}
+            {% for id in node.depends_on.nodes if collapsing._kind_if_any(graph.nodes.get(id)) %}
+                {% set read = graph.nodes[id].name %}
+                {% do exceptions.warn(
+                    "collapsing: model '" ~ node.name ~ "': it reads the table of '" ~ read ~ "', in which an updated key has three rows: use {{ collapsing.final(ref('"
+                    ~ read ~ "')) }}, or, to read the table itself, write {" ~ '# collapsing: raw #' ~ '} into the model'
+                ) %}
+            {% endfor %}
+        {% endif %}
+    {% endfor %}
+{% endmacro %}

@@ -1,0 +1,108 @@
+{#
+    The SQL of a setting is evaluated for every copy of a row: for a state row, for the row that cancels it, and when a batch is replayed.
+    All must give the same, so it has to be a function of the row's own columns. Spark says whether it is: in the condition of a join
+    it allows one deterministic value of a row, no aggregate, window or generator, nothing that tells where a row is stored. Its analysed
+    plan shows the rest: subqueries, and functions of the moment or of the session.
+#}
+
+
+{#
+    Raises an error where the SQL of a setting is not a function of a row's own columns. Returns the analysed condition that it is NULL.
+
+    given   what the user wrote
+    rows    what can stand behind `from`: two relations with `join` between them, whose columns the SQL may name
+#}
+{% macro _check_row_sql(model_name, setting, sql, given, rows) %}
+    {% set plan = collapsing._analysed_plan(model_name, setting, sql, given, rows) %}
+    {% set condition = (modules.re.search('(?s)Join Inner, (.*?)\\n\\s*:', plan) or [none, ''])[1] %}
+    {% if 'Exception: ' in plan.split('\n')[0] %}
+        {% set said = modules.re.match('(?s)\\S*Exception: (.*?)( SQLSTATE|; line |\\n\\W?[A-Z]\\w+ \\[|$)', plan).group(1) %}
+        {% set wrong = 'Spark says: ' ~ modules.re.sub('`other`.`other`, |, `other`.`other`', '', said.split() | join(' ')) %}
+    {% else %}
+        {% set wrong = collapsing._changing_part(condition, sql) %}
+    {% endif %}
+    {% if wrong %}
+        {{ collapsing._raise_setting(
+            model_name, setting, "SQL over the row's own columns, which gives the same whenever it is evaluated. " ~ wrong, given
+        ) }}
+    {% endif %}
+    {{ return(condition) }}
+{% endmacro %}
+
+
+{#
+    Returns the analysed plan of a join on the condition that some SQL is NULL, or Spark's error in its place; arguments as _check_row_sql has
+    them. SQL that does not parse is an error of ours: of Spark's nobody could tell which setting it is about.
+#}
+{% macro _analysed_plan(model_name, setting, sql, given, rows) %}
+    {#- on one line with what follows: a comment at its end would hide that here, and elsewhere too -#}
+    {% set explained = try_or_compiler_error(
+        "collapsing: model '" ~ model_name ~ "': setting '" ~ setting ~ "' must be SQL that Spark can parse; given: " ~ given,
+        collapsing._rows_of, 'explain extended select 1 from ' ~ rows ~ ' on (' ~ sql ~ ') is null'
+    )[0][0] %}
+    {{ return(explained.split('== Analyzed Logical Plan ==')[1].split('== Optimized Logical Plan ==')[0].strip()) }}
+{% endmacro %}
+
+
+{#
+    Raises an error where the SQL of a ledger's settings cannot be evaluated, before anything is written: that of `combine` over the columns of two
+    rows, `tombstone_retention` as what is taken from a version.
+#}
+{% macro _check_ledger_sql(settings, columns) %}
+    {% set kept, other = collapsing._kept_columns(columns, settings), [{'name': 'other', 'dtype': 'int'}] %}
+    {% for name in settings.combine %}
+        {% do collapsing._check_combined(settings, name, kept) %}
+    {% endfor %}
+    {% if settings.tombstone_retention is not none %}
+        {% set version = columns | selectattr('name', 'equalto', settings.version[0]) | list %}
+        {% do collapsing._check_row_sql(
+            settings.model, 'tombstone_retention', adapter.quote(settings.version[0]) ~ ' - (' ~ settings.tombstone_retention ~ ')',
+            settings.tombstone_retention, collapsing._two_rows('stored', version, 'other', other)
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
+{# Returns what can stand behind `from` for two joined rows of the names and columns given. #}
+{% macro _two_rows(one, columns, other, other_columns) %}
+    {% set rows = [] %}
+    {% for list in [columns, other_columns] %}
+        {% set values = [] %}
+        {% for column in list %}
+            {% do values.append('cast(null as ' ~ collapsing._ddl_type(column.dtype) ~ ') as ' ~ adapter.quote(column.name)) %}
+        {% endfor %}
+        {% do rows.append('(select ' ~ values | join(', ') ~ ')') %}
+    {% endfor %}
+    {{ return(rows[0] ~ ' as ' ~ one ~ ' join ' ~ rows[1] ~ ' as ' ~ other) }}
+{% endmacro %}
+
+
+{# Returns in words what of a condition can change while the row does not, or none. Text in quotes of the SQL calls nothing. #}
+{% macro _changing_part(condition, sql) %}
+    {% set calls = modules.re.sub("'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"", "''", sql) %}
+    {% set moment = '(?i)\\b(current_\\w+|now|localtimestamp|session_user|user|version)\\(' %}
+    {% set called = '(?i)\\b(current_\\w+|curdate|now|localtimestamp|unix_timestamp|session_user|user|version)\\b' %}
+    {% set today = '(now|today|yesterday|tomorrow)\\b' %}
+    {% if modules.re.search('(subquery|exists|list)#\\d+ \\[', condition) %}
+        {{ return('It has a subquery') }}
+    {% elif modules.re.search(moment, condition) and modules.re.search(called, calls) %}
+        {{ return(modules.re.search(moment, condition).group(1) ~ '() changes from one run to the next') }}
+    {% elif modules.re.search('(?i)cast\\(' ~ today ~ '[^()#]* as (date|timestamp)', condition)
+        or modules.re.search('(?i)\\b(date|timestamp\\w*)\\s*[\'"]\\s*' ~ today, sql) %}
+        {{ return('A word such as today or now changes from one run to the next') }}
+    {% endif %}
+    {{ return(none) }}
+{% endmacro %}
+
+
+{#
+    Returns whether a condition of _check_row_sql depends on the session's time zone: it reads a timestamp, or makes one, or Spark has written the
+    zone into it. `columns` are those that it may name, [{name, dtype}].
+#}
+{% macro _depends_on_zone(condition, columns) %}
+    {% for column in columns if modules.re.search('timestamp(?!_ntz)', column.dtype)
+        and modules.re.search('(?<!\\w)' ~ modules.re.escape(column.name) ~ '#\\d', condition) %}
+        {{ return(true) }}
+    {% endfor %}
+    {{ return(modules.re.search(' as timestamp(?!_ntz)|Some\\(', condition) is not none) }}
+{% endmacro %}

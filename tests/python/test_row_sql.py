@@ -1,0 +1,92 @@
+"""SQL of settings over the session and over the edges of types: zones, groups that cannot be, numbers that do not fit."""
+
+from __future__ import annotations
+
+import pytest
+from dbt.contracts.results import RunStatus
+
+from support.dbt_project import LEDGER, VIEW, DbtProject, model, nodes_of
+from support.sessions import set_in_sessions
+
+# column: its type, the value of each of two events, the SQL that combines them, and what comes out, as SQL
+FITTING = {
+    "product": ("bigint", "3000000000", "old.product * new.product div 2000000000", "4500000000"),
+    "mean": ("int", "2000000000", "(old.mean + new.mean) / 2", "2000000000"),
+    "bits": ("bigint", "6", "old.bits | new.bits | 1", "7L"),
+    "hashed": ("bigint", "6", "hash(old.hashed)", "hash(6L)"),
+    "gone": ("decimal(38, 0)", "1", "nullif(old.gone, new.gone)", "null"),
+}
+MISFITS = {
+    "tiny": ("tinyint", "100", "old.tiny + new.tiny"),
+    "big": ("bigint", "9000000000000000000", "old.big + new.big"),
+    "priced": ("decimal(10, 2)", "99999999.99", "old.priced + new.priced"),
+    "digits": ("decimal(38, 0)", "99999999999999999999999999999999999999", "old.digits + new.digits"),
+    "text": ("int", "1", "concat('no', old.text)"),
+}
+COMBINED = {"fitting": {name: sql for name, (_, _, sql, _) in FITTING.items()}} | {
+    name: {name: sql} for name, (_, _, sql) in MISFITS.items()
+}
+ZONES = ("UTC", "Europe/Berlin")
+COUNT = {"n": "count(*)"}
+
+
+@pytest.fixture(scope="module")
+def project(make_project) -> DbtProject:
+    """A ledger of moments with projections by day, and a ledger for each way to combine; nothing has arrived."""
+    values = {name: given[:2] for name, given in [*FITTING.items(), *MISFITS.items()]}
+    columns = ", ".join(f"cast({value} as {dtype}) as {name}" for name, (dtype, value) in values.items())
+    events = "1 as id, version, false as is_deleted, concat('b', version) as block"
+    moments = "id, version, false as is_deleted, concat('b', version) as block, timestamp_micros(at) as at"
+    files = {
+        "models/numbers.sql": f"{VIEW}select {events}, {columns} from values (1), (2) as t (version) "
+        "where version <= {{ var('upto', 9) }}",
+        "models/moments.sql": f"{VIEW}select {moments} from values (1, 1, 1388532600000000L), (1, 2, 1388536200000000L), "
+        "(2, 1, 1388532600000000L) as t (id, version, at) where version <= {{ var('upto', 9) }}",
+        "models/kept.sql": model("ledger(ref('moments'))", LEDGER),
+        "models/by_day.sql": model("projection(ref('kept'))", {"group_by": {"day": "cast(at as date)"}, "measures": COUNT}),
+        "models/by_moment.sql": model("projection(ref('kept'))", {"group_by": ["at"], "measures": {"last": "max(version)"}}),
+        "models/by_year.sql": model("projection(ref('by_day'))", {"group_by": {"y": "year(day)"}, "measures": {"n": "sum(n)"}}),
+    }
+    for name in ("by_day", "by_year"):
+        files[f"models/live_{name}.sql"] = VIEW + f"select * from {{{{ collapsing.final(ref('{name}')) }}}}"
+    for name, combine in COMBINED.items():
+        files[f"models/combined_{name}.sql"] = model("ledger(ref('numbers'))", LEDGER | {"combine": combine})
+    return make_project("row_sql", files)
+
+
+@pytest.mark.only("parquet", "delta", "iceberg")
+def test_a_projection_by_days_of_the_session_is_built_again_in_another_zone(project) -> None:
+    """On new year's eve half past eleven in London is the next year in Berlin; a row has to leave the day that it was put in."""
+    for upto, zone in enumerate(ZONES, 1):
+        undo = set_in_sessions({"spark.sql.session.timeZone": zone})
+        try:
+            project.run("run", "--select", "moments", "kept", "by_day+", "by_moment", variables={"upto": upto})
+        finally:
+            undo()
+    days = project.rows("select cast(day as string), n from live_by_day order by 1")
+    assert days == [("2014-01-01", 2)]
+    assert project.rows("select * from live_by_year") == [(2014, 2)]
+    assert -2 in project.batches("by_day") and project.batches("by_moment") == [1, 2]
+
+
+@pytest.mark.only("parquet", "delta", "iceberg")
+def test_final_stops_at_a_group_with_more_cancels_than_rows(project) -> None:
+    project.run("run", "--select", "moments", "kept", "by_day", "live_by_day")
+    project.sql("insert into by_day select date'2020-01-01' as day, -1 as ledger_sign, max(ledger_batch) + 1 from kept")
+    with pytest.raises(Exception, match="projection 'by_day': a group has more cancel rows than state rows"):
+        project.rows("select * from live_by_day")
+
+
+def test_what_is_combined_fits_its_type_or_is_an_error(project) -> None:
+    names = [f"combined_{name}" for name in COMBINED]
+    project.run("run", "--select", "numbers", *names, variables={"upto": 1})
+    result = project.invoke("run", "--select", "numbers", *names)
+    said = {node.node.name: node.message for node in nodes_of(result) if node.status == RunStatus.Error}
+    assert sorted(said) == sorted(f"combined_{name}" for name in MISFITS)
+    for name, (dtype, _, _) in MISFITS.items():
+        misfit = f"ledger 'combined_{name}': what 'combine.{name}' makes of two rows does not fit the type "
+        assert misfit + dtype.replace(", ", ",") in said[f"combined_{name}"]
+        assert project.batches(f"combined_{name}") == [1]
+    columns = ", ".join(FITTING)
+    found = project.rows(f"select {columns} from combined_fitting where ledger_batch = 2 and ledger_sign = 1")
+    assert found == project.rows("select " + ", ".join(expected for _, _, _, expected in FITTING.values()))

@@ -1,0 +1,257 @@
+"""Random sequences of all that may happen to a ledger and its projections, each step compared with a few lines of Python."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+from support.dbt_project import VIEW, DbtProject, model, values
+from support.failpoint import Failpoint
+from support.lives import operate
+from support.sessions import set_in_sessions
+
+EVENTS = {"key": "id", "is_deleted": "is_deleted", "order_by": "position", "block": "block"}
+LEDGERS = {
+    "versioned": EVENTS | {"version": "version"},
+    "arriving": EVENTS | {"engine": "collapsing"},
+    "winning": EVENTS | {"engine": "replacing", "version": "version"},
+    "first": {"engine": "deduplicating", "key": "id", "order_by": "position", "block": "block"},
+}
+SESSIONS = {
+    "berlin": {"spark.sql.session.timeZone": "Europe/Berlin"},
+    "new york": {"spark.sql.session.timeZone": "America/New_York"},
+    "ansi": {"spark.sql.ansi.enabled": "true"},
+    "no adaptive execution": {"spark.sql.adaptive.enabled": "false"},
+}
+PROJECTIONS = ("sums", "late", "rollup")
+Rows = dict[int, tuple[int, int]]
+
+
+def models() -> dict[str, str]:
+    """Give the models: a ledger of each engine, a projection, one that is added later, one of the first, and their finals."""
+    files = {"models/stage.sql": VIEW + "select * from sequences.arrived"}
+    measures = {"n": "count(*)", "amount": "sum(amount)", "greatest": "max(version)"}
+    for name, settings in LEDGERS.items():
+        evolving = "{{ config(on_schema_change='append_new_columns') }}\n"
+        files[f"models/{name}.sql"] = evolving + model("ledger(ref('stage'))", settings)
+        if name != "winning":
+            group = {"odd": "id % 3", "day": "cast(at as date)"}
+            files[f"models/{name}_sums.sql"] = model(f"projection(ref('{name}'))", {"group_by": group, "measures": measures})
+            files[f"models/{name}_late.sql"] = model(f"projection(ref('{name}'))", {"group_by": [], "measures": measures})
+            rolled = {"n": "sum(n)", "amount": "sum(amount)", "greatest": "max(greatest)"}
+            files[f"models/{name}_rollup.sql"] = model(
+                f"projection(ref('{name}_sums'))", {"group_by": ["odd"], "measures": rolled}
+            )
+        for of in ["", *(f"_{projection}" for projection in PROJECTIONS if name != "winning")]:
+            files[f"models/{name}{of}_live.sql"] = VIEW + f"select * from {{{{ collapsing.final(ref('{name}{of}')) }}}}"
+    return files
+
+
+@pytest.fixture(scope="module")
+def project(make_project) -> DbtProject:
+    """A project of all ledgers; nothing has arrived."""
+    project = make_project("sequences", models())
+    project.sql("create schema if not exists sequences")
+    return project
+
+
+class Sequence:
+    """One ledger with its projections, what has happened to it, and what it must show of that.
+
+    Blocks are numbered as they land. A row is (id, version, is_deleted); its amount follows from id and version, so that a row
+    that comes again is the same. `folded` has the blocks of each batch, `undone` of each batch that was taken back the number
+    of the undo and, if it was brought back, that of the redo.
+    """
+
+    def __init__(self, project: DbtProject, name: str, seed: int) -> None:
+        self.project, self.name, self.random = project, name, random.Random(seed)
+        self.done: list[str] = []
+        self.blocks: list[list[tuple]] = []
+        self.folded: dict[int, list[int]] = {}
+        self.undone: dict[int, list[int]] = {}
+        self.base = 0
+        self.projections = ["sums", "rollup"] if name != "winning" else []
+        self.end_session: Callable[[], None] = lambda: None
+        for table in [name, *(f"{name}_{projection}" for projection in PROJECTIONS)]:
+            for beside in ("", "__manifest", "__history", "__dropped"):
+                project.sql(f"drop table if exists sequences.{table}{beside}")
+        project.sql("drop table if exists sequences.arrived")
+        columns = "position int, id int, version int, is_deleted boolean, amount int, at timestamp, block string"
+        project.sql(f"create table sequences.arrived ({columns}) using parquet")
+        self.land()
+        self.run()
+
+    # what may happen
+
+    def land(self) -> None:
+        """A block of new and changed rows arrives, some of them older than what is known."""
+        version = len(self.blocks) + 1
+        rows = []
+        for id_ in self.random.sample(range(6), 3):
+            age = self.random.choice((0, 0, 0, 1, 3))
+            rows.append((id_, max(1, version - age), self.name != "first" and self.random.random() < 0.25))
+        self._stage(rows)
+
+    def replay(self) -> None:
+        """A block arrives again, under another token."""
+        self._stage(self.random.choice(self.blocks))
+
+    def run(self) -> None:
+        """Fold what has arrived."""
+        self.project.run("run", "--select", "stage", *self._built())
+        self._learn()
+
+    def die(self) -> None:
+        """A run dies before one of its statements, and the next goes on."""
+        begins = self.random.choice(("cache table", "insert overwrite table", "insert into", "drop view", "describe", "select"))
+        failpoint = Failpoint((self.random.choice(self._built()),), begins, self.random.randint(1, 3))
+        self.project.invoke("run", "--select", "stage", *self._built(), callbacks=[failpoint])
+        self.run()
+
+    def optimize(self) -> None:
+        """The oldest batches are folded into a base."""
+        keep = self.random.choice((0, 0, 1, 2))
+        before = self.project.batches(f"sequences.{self.name}")
+        assert operate(self.project, "optimize", model=self.name, keep_batches=keep).success
+        after = self.project.batches(f"sequences.{self.name}")
+        self.base = -min([*after, 0])
+        assert len(after) <= len(before) or keep
+
+    def undo(self) -> None:
+        """The newest batch that counts is taken back, and perhaps brought back, twice each."""
+        counting = [number for number in sorted(self.folded) if number > self.base and len(self.undone.get(number, [])) % 2 == 0]
+        counting = counting if self.name in ("versioned", "arriving") else []
+        times = self.random.choice((2, 4)) if counting else 0
+        for arguments in ({}, {}, {"redo": True}, {"redo": True})[:times]:
+            assert operate(self.project, "undo", model=self.name, batch=counting[-1], **arguments).success
+            last = self.project.batches(f"sequences.{self.name}")[-1]
+            self.undone[counting[-1]] = sorted({*self.undone.get(counting[-1], []), last})
+        self.run()
+
+    def refresh(self) -> None:
+        """The ledger is built anew from its stage: what was taken back comes again."""
+        self.project.run("run", "--full-refresh", "--select", "stage", self.name)
+        self.run()
+        self.base = self.project.batches(f"sequences.{self.name}")[0] * -1
+        self.undone = {}
+
+    def widen(self) -> None:
+        """The stage has a new column."""
+        self.project.sql(f"alter table sequences.arrived add columns (more_{len(self.done)} int)")
+        self.run()
+
+    def change_session(self) -> None:
+        """The next runs have another session."""
+        self.end_session()
+        self.end_session = set_in_sessions(self.random.choice([*SESSIONS.values()]))
+        self.run()
+
+    def add_projection(self) -> None:
+        """A projection comes later than its ledger."""
+        if self.projections and "late" not in self.projections:
+            self.projections.append("late")
+        self.run()
+
+    # what must be
+
+    def expected(self, upto: int | None = None) -> Rows:
+        """Give {id: (version, amount)} of the live rows after a batch, by default the last."""
+        last: dict[int, tuple[int, bool]] = {}
+        for batch, blocks in sorted(self.folded.items()):
+            turns = [number for number in self.undone.get(batch, []) if upto is None or number <= upto]
+            counts = (upto is None or batch <= upto) and len(turns) % 2 == 0
+            for id_, version, deleted in (row for block in blocks if counts for row in self.blocks[block]):
+                old = last.get(id_)
+                newer = {
+                    "versioned": lambda old=old, new=(version, deleted): old is None or new > old,
+                    "arriving": lambda: True,
+                    "winning": lambda old=old, new=version: old is None or new >= old[0],
+                    "first": lambda old=old: old is None,
+                }[self.name]()
+                last[id_] = (version, deleted) if newer else old
+        return {id_: (version, 100 * version + id_) for id_, (version, deleted) in last.items() if not deleted}
+
+    def check(self) -> None:
+        """Compare all that can be read with what must be."""
+        ledger, live = f"sequences.{self.name}", self.expected()
+        rows = self.project.rows(f"select id, version, amount from {ledger}_live")
+        assert len({row[0] for row in rows}) == len(rows), "a key is shown twice"
+        assert {id_: rest for id_, *rest in rows} == {id_: [*rest] for id_, rest in live.items()}
+        for projection in self.projections:
+            found = self.project.rows(f"select * from {ledger}_{projection}_live")
+            assert sum(row[-3] for row in found) == len(live)
+            assert sum(row[-2] for row in found) == sum(amount for _, amount in live.values())
+            assert max((row[-1] for row in found), default=None) == max((version for version, _ in live.values()), default=None)
+        numbers = self.project.rows(f"select ledger_batch from {ledger}__history")
+        assert len(set(numbers)) == len(numbers)
+        batches = [number for number in self.project.batches(ledger) if number > self.base] + [self.base] * (self.base > 0)
+        asked = self.random.choice(batches)
+        self.project.write(
+            "models/then.sql",
+            f"{VIEW}select id, version, amount from {{{{ collapsing.final(ref('{self.name}'), as_of={asked}) }}}}",
+        )
+        self.project.run("run", "--select", "then")
+        rows = self.project.rows("select * from sequences.then")
+        assert {id_: rest for id_, *rest in rows} == {id_: [*rest] for id_, rest in self.expected(asked).items()}, (
+            f"as_of={asked}"
+        )
+
+    # how
+
+    def _stage(self, rows: list[tuple]) -> None:
+        staged = [
+            (position, id_, version, deleted, 100 * version + id_, f"b{len(self.blocks):04}")
+            for position, (id_, version, deleted) in enumerate(rows)
+        ]
+        columns = "position, id, version, is_deleted, amount, block"
+        self.project.sql(
+            f"insert into sequences.arrived (position, id, version, is_deleted, amount, at, block) select position, id, version, "
+            f"is_deleted, amount, timestamp_micros(1388532600000000 + 3600000000 * version), block from values {values(staged)} "
+            f"as t ({columns})"
+        )
+        self.blocks.append(rows)
+
+    def _built(self) -> list[str]:
+        models = [self.name, *(f"{self.name}_{projection}" for projection in self.projections)]
+        return models + [f"{name}_live" for name in models]
+
+    def _learn(self) -> None:
+        """Learn which batch has folded which block: what dies leaves it open."""
+        rows = self.project.rows(
+            f"select distinct block, planned_in from sequences.{self.name}__manifest where block is not null and ledger_batch <= "
+            f"(select max(abs(ledger_batch)) from sequences.{self.name}) order by 1, 2"
+        )
+        newest = dict(rows)
+        assert sorted(newest) == [f"b{number:04}" for number in range(len(self.blocks))], "a block is not folded"
+        self.folded = {}
+        for block, planned_in in newest.items():
+            self.folded.setdefault(planned_in, []).append(int(block[1:]))
+
+
+STEPS = (
+    *(Sequence.land, Sequence.land, Sequence.replay, Sequence.run, Sequence.run, Sequence.die, Sequence.optimize),
+    *(Sequence.undo, Sequence.refresh, Sequence.widen, Sequence.change_session, Sequence.add_projection),
+)
+CASES = [("versioned", 1)]
+FULL = [(name, seed) for seed in range(2, 52) for name in LEDGERS]
+
+
+@pytest.mark.only("parquet", "delta", "iceberg")
+@pytest.mark.parametrize(("name", "seed"), [*CASES, *(pytest.param(*case, marks=pytest.mark.full) for case in FULL)])
+def test_whatever_happens_a_ledger_shows_what_a_few_lines_of_python_say(project, name: str, seed: int) -> None:
+    sequence = Sequence(project, name, seed)
+    try:
+        for _ in range(8):
+            step = sequence.random.choice(STEPS)
+            sequence.done.append(step.__name__)
+            step(sequence)
+            if step in (Sequence.land, Sequence.replay):
+                continue  # nothing is folded yet
+            sequence.check()
+    except Exception as error:
+        error.add_note(f"{name}, seed {seed}: {', '.join(sequence.done)}")
+        raise
+    finally:
+        sequence.end_session()
