@@ -47,7 +47,7 @@ class Mutant:
     tests: str = ""
 
 
-FOLD, DECISIONS, COMBINE = "fold/fold.sql", "fold/decisions.sql", "fold/combine.sql"
+FOLD, DECISIONS = "fold/fold.sql", "fold/decisions.sql"
 VERSIONED, UNVERSIONED, COLLAPSING = (
     "engines/versioned_collapsing.sql",
     "engines/unversioned_deletes.sql",
@@ -111,7 +111,7 @@ MUTANTS = [
         "clickhouse",
     ),
     Mutant(DEDUPLICATING, "last_state.ledger_sign is null", "last_state.ledger_sign is not null"),
-    Mutant(COMBINE, "if(old.ledger_sign = 1 and not new.ledger_delete", "if(old.ledger_sign = 0 and not new.ledger_delete"),
+    Mutant("fold/combined_value.sql", "if(old.ledger_sign = 1 and not", "if(old.ledger_sign = 0 and not"),
     # final
     Mutant("final.sql", "cancels.ledger_batch > states.ledger_batch", "cancels.ledger_batch < states.ledger_batch"),
     Mutant("final.sql", "where states.ledger_sign = 1", "where states.ledger_sign = 0"),
@@ -129,7 +129,7 @@ MUTANTS = [
     Mutant(PROJECT, "~ 'ledger_batch <= ' ~ unread.upto", "~ 'ledger_batch < ' ~ unread.upto"),
     Mutant(MEASURES, "'if(ledger_sign = -1, '", "'if(ledger_sign = 1, '"),
     Mutant(MEASURES, "' is null, 0, ledger_sign)'", "' is not null, 0, ledger_sign)'"),
-    Mutant(MERGED, "having sum(ledger_sign) <> 0", "having sum(ledger_sign) = 0"),
+    Mutant(MERGED, "~ wrong ~ '), sum(ledger_sign) <> 0)'", "~ wrong ~ '), sum(ledger_sign) = 0)'"),
     Mutant("projections/watermark.sql", "read.last > of_source.last", "read.last < of_source.last", "projections"),
     Mutant(
         "projections/watermark.sql", "read.last < of_source.first", "read.last > of_source.first", "projections materializations"
