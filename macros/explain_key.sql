@@ -150,7 +150,7 @@ order by place
 {% macro _stored_and_states(rows, settings, columns) -%}
 {%- set engine, key = collapsing._engine(settings), collapsing._key_as_json(settings.key) -%}
 {%- set by_batch = dict(settings, key=settings.key + ['ledger_after']) -%}
-{%- set own = columns | reject('in', ['ledger_sign', 'ledger_block', 'ledger_place', 'ledger_batch']) | list -%}
+{%- set own = columns | reject('in', collapsing._system_columns()) | list -%}
 {%- set state = collapsing._row_as_json(own, of='live') -%}
 stored as (
     select * from {{ rows }}

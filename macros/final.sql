@@ -32,7 +32,7 @@
     {% for table in tables %}
         {% do parts.append(collapsing._final_of_table(table, settings, as_of, across_partitions)) %}
     {% endfor %}
-    {{ return(collapsing._all_of(parts, tables[0], ['ledger_sign', 'ledger_block', 'ledger_place', 'ledger_batch'])) }}
+    {{ return(collapsing._all_of(parts, tables[0], collapsing._system_columns())) }}
 {% endmacro %}
 
 
@@ -72,11 +72,8 @@
 
 {# Returns the graph's node of the ledger that a projection follows, directly or through another one; of a ledger itself. #}
 {% macro _ledger_of(node) %}
-    {% set is_projection = collapsing._kind_if_any(node) == 'projection' %}
-    {% for id in node.depends_on.nodes if is_projection and collapsing._kind_if_any(graph.nodes.get(id)) %}
-        {{ return(collapsing._ledger_of(graph.nodes[id])) }}
-    {% endfor %}
-    {{ return(node) }}
+    {% set sources = collapsing._sources_of(node) if collapsing._kind_if_any(node) == 'projection' else [] %}
+    {{ return(collapsing._ledger_of(sources[0]) if sources else node) }}
 {% endmacro %}
 
 
@@ -129,7 +126,7 @@
     {% endif %}
     {{ return(
         collapsing._describe(collapsing._named(table)).columns | map(attribute='name')
-        | reject('in', ['ledger_sign', 'ledger_block', 'ledger_place', 'ledger_batch']) | list
+        | reject('in', collapsing._system_columns()) | list
     ) }}
 {% endmacro %}
 

@@ -109,18 +109,17 @@
             if settings.on_bad_rows == 'reject' and load_relation(rejects) is not none %}
         {{ return(none) }}
     {% endif %}
-    {% set definitions = [] %}
+    {% set kept = [] %}
     {% for column in columns %}
-        {% set dtype = collapsing._ddl_type(collapsing._stored_type(column.dtype, ledger)) %}
-        {% do definitions.append(adapter.quote(column.name) ~ ' ' ~ dtype) %}
+        {% do kept.append({'name': column.name, 'dtype': collapsing._stored_type(column.dtype, ledger)}) %}
     {% endfor %}
     {% do collapsing._create_beside(
-        rejects, ledger, (definitions + ['ledger_reason string, ledger_block string, ledger_batch int']) | join(', ')
+        rejects, ledger, collapsing._definitions(kept) ~ ', ledger_reason string, ledger_block string, ledger_batch int'
     ) %}
     {% call statement('write_rejects') %}
         insert overwrite table {{ rejects }} partition (ledger_batch = {{ batch.number }})
         select
-            {{ collapsing._rejected_values(rejects, ledger, settings, columns) | join(',\n            ') }}
+            {{ collapsing._rejected_values(rejects, settings, kept) | join(',\n            ') }}
         from {{ unread }}
         where {{ collapsing._is_bad(settings) }}
     {% endcall %}
@@ -139,7 +138,7 @@
     Returns SQL for each column of the rejects, in the table's order. A column that is new in the stage is added to the table
     first; one that the stage has no longer is NULL. A column of another type is an error: its values would be cast, or lost.
 #}
-{% macro _rejected_values(rejects, ledger, settings, columns) %}
+{% macro _rejected_values(rejects, settings, columns) %}
     {% set values = {
         'ledger_reason': collapsing._bad_reason(settings),
         'ledger_block': collapsing._token(settings, columns)
@@ -147,11 +146,8 @@
     {% for column in columns %}
         {% do values.update({column.name: adapter.quote(column.name)}) %}
     {% endfor %}
-    {% set types = {} %}
-    {% for column in collapsing._describe(rejects).columns %}
-        {% do types.update({column.name: column.dtype}) %}
-    {% endfor %}
-    {% for column in columns if column.name in types and types[column.name] != collapsing._stored_type(column.dtype, ledger) %}
+    {% set types = collapsing._types_of(rejects) %}
+    {% for column in columns if types.get(column.name, column.dtype) != column.dtype %}
         {{ collapsing._raise(
             model.name, 'bad rows cannot be rejected into ' ~ rejects ~ ": its column '" ~ column.name ~ "' is " ~ types[column.name]
             ~ ", the stage's is " ~ column.dtype ~ '. Rename or drop that table, and run again'

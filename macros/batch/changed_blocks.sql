@@ -4,8 +4,9 @@
     is given, the rows of each token are counted as well.
 #}
 {% macro _check_changed_blocks(query, ledger, settings, columns, batches, manifest) %}
-    {% set modified = collapsing._modification_column(model, columns) %}
-    {% if settings.on_changed_block == 'ignore' or not manifest.folded or not (modified or settings.counts_blocks) %}
+    {% set is_asked = settings.on_changed_block != 'ignore' and manifest.folded %}
+    {% set modified = collapsing._modification_column(model, columns) if is_asked else none %}
+    {% if not is_asked or not (modified or settings.counts_blocks) %}
         {{ return(none) }}
     {% endif %}
     {% set lines = [] %}

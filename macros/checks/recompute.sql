@@ -10,8 +10,7 @@
 {%- set settings = collapsing._projection_settings(node.name, node.config.meta.collapsing) -%}
 {%- set groups = settings.group_by.keys() | list -%}
 {%- set merged = collapsing.final(projection) -%}
-{%- set columns = collapsing._columns_of_query('select * from ' ~ merged) -%}
-{%- set same = collapsing._same_group(groups, settings.measures, columns, tolerance) -%}
+{%- set same = collapsing._same_group(groups, settings.measures, merged, tolerance) -%}
 with
 
 -- what the projection has added up
@@ -66,10 +65,7 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
     has read: it may lag behind.
 #}
 {% macro _read_by(projection, node) %}
-    {% set sources = [] %}
-    {% for id in node.depends_on.nodes if collapsing._kind_if_any(graph.nodes.get(id)) %}
-        {% do sources.append(graph.nodes[id]) %}
-    {% endfor %}
+    {% set sources = collapsing._sources_of(node) %}
     {% if sources | length != 1 %}
         {{ collapsing._raise(
             node.name, 'the test needs a projection that reads one ledger or projection through ref(); found: '
@@ -83,8 +79,9 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
 {% endmacro %}
 
 
-{# Returns the condition that `actual` and `expected` are one group with the same measures; `columns` are those of both. #}
-{% macro _same_group(groups, measures, columns, tolerance) %}
+{# Returns the condition that `actual` and `expected` are one group with the same measures; both have the columns of `merged`. #}
+{% macro _same_group(groups, measures, merged, tolerance) %}
+    {% set columns = collapsing._columns_of_query('select * from ' ~ merged) %}
     {% set parts, floats = [], columns | selectattr('dtype', 'in', ['double', 'float']) | map(attribute='name') | list %}
     {% for name in groups + measures | map(attribute='name') | list %}
         {% set one, other = 'actual.' ~ adapter.quote(name), 'expected.' ~ adapter.quote(name) %}

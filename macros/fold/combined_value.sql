@@ -75,10 +75,10 @@
         {% endfor %}
         {#- what only picks or hashes a value is the same for its type alone -#}
         {% set computes = modules.re.search('[-+*]', collapsing._check_combined(settings, name, columns)) %}
-        {% set plan = collapsing._analysed_plan(
-            settings.model, 'combine.' ~ name, settings.combine[name], settings.combine[name], collapsing._two_rows('old', wide, 'new', wide)
-        ) if computes else 'Exception: ' %}
-        {% do known.update({name: 'Exception: ' not in plan.split('\n')[0]}) %}
+        {% set sql = settings.combine[name] %}
+        {% do known.update({name: computes and not collapsing._is_refused(collapsing._analysed_plan(
+            settings.model, 'combine.' ~ name, sql, sql, collapsing._two_rows('old', wide, 'new', wide)
+        ))}) %}
     {% endif %}
     {{ return(known.get(name)) }}
 {% endmacro %}

@@ -156,8 +156,7 @@
     {% endif %}
     {% set columns = collapsing._describe(ledger).columns | map(attribute='name') | list %}
     {#- where a row stands in its block is of the row that brought it: of the cancel row, once that is taken back -#}
-    {% set system = ['ledger_sign', 'ledger_block', 'ledger_place', 'ledger_batch'] %}
-    {% set own = columns | reject('in', settings.order_by + system) | list %}
+    {% set own = columns | reject('in', settings.order_by + collapsing._system_columns()) | list %}
     {% set row = collapsing._key_as_json(settings.key) ~ ' as ledger_key, to_json(struct(' ~ collapsing._row_list(own)
         ~ ')) as ledger_row' %}
     {% set sql %}

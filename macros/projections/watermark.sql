@@ -15,6 +15,7 @@
     {% set read = collapsing._batches_of(projection) if described else none %}
     {% set upto, signature = of_source.last if of_source else 0, collapsing._signature(settings) %}
     {% set built_from = (collapsing._property_in(described, 'collapsing.projection') or {}) if described else {} %}
+    {% set zone = collapsing._session_zone() if built_from.zone else none %}
 
     {% set stale = none %}
     {% if described and not collapsing._is_appendable(projection, described) %}
@@ -23,9 +24,8 @@
         {% set stale = 'its group_by, its measures or the projection that it reads are not those that it was built from' %}
     {% elif read and (not of_source or read.last > of_source.last or read.last < of_source.first) %}
         {% set stale = 'what it reads has been rebuilt' %}
-    {% elif built_from.zone and built_from.zone != collapsing._session_zone() %}
-        {% set stale = "its SQL depends on the session's time zone, which was " ~ built_from.zone ~ ' and is '
-            ~ collapsing._session_zone() %}
+    {% elif built_from.zone != zone %}
+        {% set stale = "its SQL depends on the session's time zone, which was " ~ built_from.zone ~ ' and is ' ~ zone %}
     {% endif %}
     {% if flags.EMPTY and stale %}
         {% do collapsing._say(model.name, stale ~ ': --empty leaves it as it is, and the next run builds it again') %}
@@ -102,10 +102,7 @@
 
 {# Returns the relation of the one ledger or projection that a projection reads. #}
 {% macro _source_of(node) %}
-    {% set sources = [] %}
-    {% for id in node.depends_on.nodes if collapsing._kind_if_any(graph.nodes.get(id)) %}
-        {% do sources.append(graph.nodes[id]) %}
-    {% endfor %}
+    {% set sources = collapsing._sources_of(node) %}
     {% set read = node.depends_on.nodes | map('replace', 'model.', '') | join(', ') %}
     {% if sources | length != 1 %}
         {{ collapsing._raise(
@@ -134,10 +131,9 @@
 #}
 {% macro _source_builds() %}
     {% set builds = {} %}
-    {% for id in model.depends_on.nodes if collapsing._kind_if_any(graph.nodes.get(id)) == 'projection' %}
-        {% set node = graph.nodes[id] %}
+    {% for node in collapsing._sources_of(model) if collapsing._kind_if_any(node) == 'projection' %}
         {% set source = adapter.get_relation(node.database, node.schema, node.alias) %}
-        {% do builds.update({id: collapsing._property_of(source, 'collapsing.projection') if source else none}) %}
+        {% do builds.update({node.unique_id: collapsing._property_of(source, 'collapsing.projection') if source else none}) %}
     {% endfor %}
     {{ return(builds | dictsort) }}
 {% endmacro %}

@@ -34,6 +34,26 @@
         'shards': given.get('shards')
     } %}
     {% do collapsing._check_engine(model_name, settings, given) %}
+    {% do collapsing._check_together(model_name, settings, given) %}
+    {% do collapsing._check_combine(model_name, settings) %}
+    {% do collapsing._check_retention(model_name, settings) %}
+    {% set optimize = settings.optimize %}
+    {% if optimize not in ['manual', 'auto'] and (optimize is boolean or optimize is not number or not 0 < optimize <= 1) %}
+        {{ collapsing._raise_setting(
+            model_name, 'optimize', 'manual, auto, or a share of dead rows above 0 and up to 1, such as 0.3', optimize
+        ) }}
+    {% endif %}
+    {% do collapsing._check_optimizable(model_name, settings) if optimize != 'manual' %}
+    {% set shards = settings.shards %}
+    {% if shards is not none and (shards is boolean or shards is not integer or not 2 <= shards <= 1000) %}
+        {{ collapsing._raise_setting(model_name, 'shards', 'a whole number from 2 to 1000', shards) }}
+    {% endif %}
+    {{ return(settings) }}
+{% endmacro %}
+
+
+{# Raises an error where one setting needs another, or two say the same. #}
+{% macro _check_together(model_name, settings, given) %}
     {% if settings.sign and settings.is_deleted %}
         {{ collapsing._raise(model_name, "settings 'sign' and 'is_deleted' both mark deletes: give one of them") }}
     {% endif %}
@@ -50,20 +70,6 @@
             model_name, "setting 'on_changed_block' needs 'block': without it every run reads the whole stage"
         ) }}
     {% endif %}
-    {% do collapsing._check_combine(model_name, settings) %}
-    {% do collapsing._check_retention(model_name, settings) %}
-    {% set optimize = settings.optimize %}
-    {% if optimize not in ['manual', 'auto'] and (optimize is boolean or optimize is not number or not 0 < optimize <= 1) %}
-        {{ collapsing._raise_setting(
-            model_name, 'optimize', 'manual, auto, or a share of dead rows above 0 and up to 1, such as 0.3', optimize
-        ) }}
-    {% endif %}
-    {% do collapsing._check_optimizable(model_name, settings) if optimize != 'manual' %}
-    {% set shards = settings.shards %}
-    {% if shards is not none and (shards is boolean or shards is not integer or not 2 <= shards <= 1000) %}
-        {{ collapsing._raise_setting(model_name, 'shards', 'a whole number from 2 to 1000', shards) }}
-    {% endif %}
-    {{ return(settings) }}
 {% endmacro %}
 
 

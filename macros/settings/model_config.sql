@@ -44,11 +44,11 @@
         {% if collapsing._kind_if_any(node) and not is_ours %}
             {% do exceptions.warn("collapsing: model '" ~ node.name ~ "': " ~ collapsing._no_call(node)) %}
         {% elif not is_ours and not modules.re.search('\\bcollapsing\\.\\w|\\{#-?\\s*collapsing: raw\\b', code) %}
-            {% for id in node.depends_on.nodes if collapsing._kind_if_any(graph.nodes.get(id)) %}
-                {% set read = graph.nodes[id].name %}
+            {% for read in collapsing._sources_of(node) %}
                 {% do exceptions.warn(
-                    "collapsing: model '" ~ node.name ~ "': it reads the table of '" ~ read ~ "', in which an updated key has three rows: use {{ collapsing.final(ref('"
-                    ~ read ~ "')) }}, or, to read the table itself, write {" ~ '# collapsing: raw #' ~ '} into the model'
+                    "collapsing: model '" ~ node.name ~ "': it reads the table of '" ~ read.name
+                    ~ "', in which an updated key has three rows: use {{ collapsing.final(ref('"
+                    ~ read.name ~ "')) }}, or, to read the table itself, write {" ~ '# collapsing: raw #' ~ '} into the model'
                 ) %}
             {% endfor %}
         {% endif %}

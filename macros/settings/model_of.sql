@@ -59,11 +59,22 @@
 {% endmacro %}
 
 
+{# Returns the nodes of the ledgers and projections that a node of the graph reads. #}
+{% macro _sources_of(node) %}
+    {% set sources = [] %}
+    {% for id in node.depends_on.nodes if collapsing._kind_if_any(graph.nodes.get(id)) %}
+        {% do sources.append(graph.nodes[id]) %}
+    {% endfor %}
+    {{ return(sources) }}
+{% endmacro %}
+
+
 {# Returns a node of the graph and all that it reads, directly or through others. #}
 {% macro _lineage_of(node) %}
-    {% set waiting, found = [node], [node] %}
+    {% set waiting, found, seen = [node], [node], [] %}
     {% for _ in range(graph.nodes | length) if waiting %}
-        {% for id in waiting.pop().depends_on.nodes if id in graph.nodes and graph.nodes[id] not in found %}
+        {% for id in waiting.pop().depends_on.nodes if id in graph.nodes and id not in seen %}
+            {% do seen.append(id) %}
             {% do found.append(graph.nodes[id]) %}
             {% do waiting.append(graph.nodes[id]) %}
         {% endfor %}

@@ -15,7 +15,7 @@
 {% macro _check_row_sql(model_name, setting, sql, given, rows) %}
     {% set plan = collapsing._analysed_plan(model_name, setting, sql, given, rows) %}
     {% set condition = (modules.re.search('(?s)Join Inner, (.*?)\\n\\s*:', plan) or [none, ''])[1] %}
-    {% if 'Exception: ' in plan.split('\n')[0] %}
+    {% if collapsing._is_refused(plan) %}
         {% set said = modules.re.match('(?s)\\S*Exception: (.*?)( SQLSTATE|; line |\\n\\W?[A-Z]\\w+ \\[|$)', plan).group(1) %}
         {% set wrong = 'Spark says: ' ~ modules.re.sub('`other`.`other`, |, `other`.`other`', '', said.split() | join(' ')) %}
     {% else %}
@@ -44,6 +44,12 @@
 {% endmacro %}
 
 
+{# Returns whether Spark's error stands in the place of a plan, as _analysed_plan returns it. #}
+{% macro _is_refused(plan) %}
+    {{ return('Exception: ' in plan.split('\n')[0]) }}
+{% endmacro %}
+
+
 {#
     Raises an error where the SQL of a ledger's settings cannot be evaluated, before anything is written: that of `combine` over the columns of two
     rows, `tombstone_retention` as what is taken from a version.
@@ -65,15 +71,9 @@
 
 {# Returns what can stand behind `from` for two joined rows of the names and columns given. #}
 {% macro _two_rows(one, columns, other, other_columns) %}
-    {% set rows = [] %}
-    {% for list in [columns, other_columns] %}
-        {% set values = [] %}
-        {% for column in list %}
-            {% do values.append('cast(null as ' ~ collapsing._ddl_type(column.dtype) ~ ') as ' ~ adapter.quote(column.name)) %}
-        {% endfor %}
-        {% do rows.append('(select ' ~ values | join(', ') ~ ')') %}
-    {% endfor %}
-    {{ return(rows[0] ~ ' as ' ~ one ~ ' join ' ~ rows[1] ~ ' as ' ~ other) }}
+    {{ return(
+        '(' ~ collapsing._row_of_nulls(columns) ~ ') as ' ~ one ~ ' join (' ~ collapsing._row_of_nulls(other_columns) ~ ') as ' ~ other
+    ) }}
 {% endmacro %}
 
 

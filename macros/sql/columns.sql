@@ -72,3 +72,29 @@
     {% endfor %}
     {{ return(ddl | join) }}
 {% endmacro %}
+
+
+{# Returns columns, [{name, dtype}], as the definitions of a statement that creates them. #}
+{% macro _definitions(columns) %}
+    {% set definitions = [] %}
+    {% for column in columns %}
+        {% do definitions.append(adapter.quote(column.name) ~ ' ' ~ collapsing._ddl_type(column.dtype)) %}
+    {% endfor %}
+    {{ return(definitions | join(', ')) }}
+{% endmacro %}
+
+
+{# Returns a query of one row of the columns given, [{name, dtype}], all NULL. #}
+{% macro _row_of_nulls(columns) %}
+    {% set values = [] %}
+    {% for column in columns %}
+        {% do values.append('cast(null as ' ~ collapsing._ddl_type(column.dtype) ~ ') as ' ~ adapter.quote(column.name)) %}
+    {% endfor %}
+    {{ return('select ' ~ values | join(', ')) }}
+{% endmacro %}
+
+
+{# Returns the names of the columns that the package adds to a ledger's rows. #}
+{% macro _system_columns() %}
+    {{ return(['ledger_sign', 'ledger_block', 'ledger_place', 'ledger_batch']) }}
+{% endmacro %}

@@ -53,9 +53,5 @@
 
 {# Returns a subquery without rows that has the columns given, [{name, dtype}]. #}
 {% macro _no_rows(columns) %}
-    {% set values = [] %}
-    {% for column in columns %}
-        {% do values.append('cast(null as ' ~ collapsing._ddl_type(column.dtype) ~ ') as ' ~ adapter.quote(column.name)) %}
-    {% endfor %}
-    {{ return('(select ' ~ values | join(', ') ~ ' where false)') }}
+    {{ return('(' ~ collapsing._row_of_nulls(columns) ~ ' where false)') }}
 {% endmacro %}

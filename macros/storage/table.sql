@@ -8,13 +8,10 @@
     options     {name: value} of the package's own, which overrule a config of the same name
 #}
 {% macro _create_table(create, relation, columns, properties, options) %}
-    {% set own, definitions = config.get('tblproperties') or {}, [] %}
-    {% for column in columns %}
-        {% do definitions.append(adapter.quote(column.name) ~ ' ' ~ collapsing._ddl_type(column.dtype)) %}
-    {% endfor %}
-    {% set options, properties = dict(config.get('options') or {}, **options), dict(own, **properties) %}
+    {% set options = dict(config.get('options') or {}, **options) %}
+    {% set properties = dict(config.get('tblproperties') or {}, **properties) %}
     {% set clauses = [
-        create ~ ' ' ~ relation ~ ' (' ~ definitions | join(', ') ~ ')',
+        create ~ ' ' ~ relation ~ ' (' ~ collapsing._definitions(columns) ~ ')',
         file_format_clause() if config.get('file_format') else 'using parquet',
         'options (' ~ collapsing._pairs(options, ' ') ~ ')' if options else '',
         'partitioned by (ledger_batch)',
@@ -29,11 +26,7 @@
 {# Raises dbt's error where a model's contract is enforced and asks for other columns than the table has or is to have. #}
 {% macro _check_contract(columns) %}
     {% if config.get('contract').enforced %}
-        {% set casts = [] %}
-        {% for column in columns %}
-            {% do casts.append('cast(null as ' ~ collapsing._ddl_type(column.dtype) ~ ') as ' ~ adapter.quote(column.name)) %}
-        {% endfor %}
-        {% do get_assert_columns_equivalent('select ' ~ casts | join(', ')) %}
+        {% do get_assert_columns_equivalent(collapsing._row_of_nulls(columns)) %}
     {% endif %}
 {% endmacro %}
 
@@ -65,12 +58,8 @@
 
 {# Adds columns to a table, [{name, dtype}]. #}
 {% macro _add_columns(relation, columns) %}
-    {% set definitions = [] %}
-    {% for column in columns %}
-        {% do definitions.append(adapter.quote(column.name) ~ ' ' ~ collapsing._ddl_type(column.dtype)) %}
-    {% endfor %}
     {% do collapsing._say(model.name, 'new columns in ' ~ relation ~ ': ' ~ columns | map(attribute='name') | join(', ')) %}
-    {% do collapsing._execute('alter table ' ~ relation ~ ' add columns (' ~ definitions | join(', ') ~ ')') %}
+    {% do collapsing._execute('alter table ' ~ relation ~ ' add columns (' ~ collapsing._definitions(columns) ~ ')') %}
 {% endmacro %}
 
 

@@ -6,9 +6,9 @@ import os
 
 import pytest
 
-from support.dbt_project import VIEW, DbtProject, messages_of, model
+from support.dbt_project import VIEW, DbtProject, Warnings, messages_of, model
 from support.lives import operate
-from support.sessions import set_in_sessions
+from support.sessions import sessions_with
 
 EVENTS = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 SIGNED = {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign", "order_by": "position"}
@@ -101,11 +101,10 @@ def _live(project: DbtProject, block: str, rows: str, *models: str) -> None:
 
 def _warnings(project: DbtProject, *command: str) -> str:
     """Run a command that must succeed; gives what it warned of."""
-    warned: list[str] = []
-    hear = lambda event: warned.append(event.info.msg) if event.info.level == "warn" else None  # noqa: E731
-    result = project.invoke(*command, callbacks=[hear])
+    warned = Warnings()
+    result = project.invoke(*command, callbacks=[warned])
     assert result.success, messages_of(result)
-    return " ".join("\n".join(warned).split())
+    return " ".join(str(warned).split())
 
 
 def test_bytes_that_are_no_text_and_variables_of_spark_are_keys_and_tokens_as_they_are(corners) -> None:
@@ -138,11 +137,8 @@ def test_the_empty_token_is_read_where_many_are_folded(corners) -> None:
 def test_tokens_are_the_same_in_every_zone(corners) -> None:
     """In New York the two moments are half past one of one night, on which the clocks go back."""
     for zone in ("America/New_York", "Europe/Berlin"):
-        undo = set_in_sessions({"spark.sql.session.timeZone": zone})
-        try:
+        with sessions_with({"spark.sql.session.timeZone": zone}):
             corners.run("run", "--select", "stg_moments", "moments")
-        finally:
-            undo()
     assert corners.rows("select count(distinct block) from moments__manifest where block is not null") == [(2,)]
     assert corners.batches("moments") == [1]
     for upto in (1, 3, 3):

@@ -6,7 +6,7 @@ import pytest
 from dbt.contracts.results import RunStatus
 
 from support.dbt_project import LEDGER, VIEW, DbtProject, model, nodes_of
-from support.sessions import set_in_sessions
+from support.sessions import sessions_with
 
 # column: its type, the value of each of two events, the SQL that combines them, and what comes out, as SQL
 FITTING = {
@@ -58,11 +58,8 @@ def project(make_project) -> DbtProject:
 def test_a_projection_by_days_of_the_session_is_built_again_in_another_zone(project) -> None:
     """On new year's eve half past eleven in London is the next year in Berlin; a row has to leave the day that it was put in."""
     for upto, zone in enumerate(ZONES, 1):
-        undo = set_in_sessions({"spark.sql.session.timeZone": zone})
-        try:
+        with sessions_with({"spark.sql.session.timeZone": zone}):
             project.run("run", "--select", "moments", "kept", "by_day+", "by_moment", variables={"upto": upto})
-        finally:
-            undo()
     days = project.rows("select cast(day as string), n from live_by_day order by 1")
     assert days == [("2014-01-01", 2)]
     assert project.rows("select * from live_by_year") == [(2014, 2)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.dbt_project import LEDGER, model, nodes_of
+from support.dbt_project import LEDGER, Warnings, model, nodes_of
 
 WRONG_SETTINGS = {
     "no_settings": ("ledger(ref('stage'))", {}, "a ledger needs settings"),
@@ -251,11 +251,10 @@ def wrong_settings(make_project):
         ).replace("{{ ref('stage') }}", "wrong_settings.stage")
     files["models/fine_groups.sql"] = model("projection(ref('good'))", {"group_by": FINE_GROUPS, "measures": {"n": "count(*)"}})
     project = make_project("wrong_settings", files)
-    warned: list[str] = []
-    hear = lambda event: warned.append(event.info.msg) if event.info.level == "warn" else None  # noqa: E731
-    result = project.invoke("run", "--exclude", "never_built", callbacks=[hear])
+    warned = Warnings()
+    result = project.invoke("run", "--exclude", "never_built", callbacks=[warned])
     said = {node.node.name: str(node.message) for node in nodes_of(result) if str(node.status) == "error"}
-    return said | {"warnings": "\n".join(warned)}
+    return said | {"warnings": str(warned)}
 
 
 @pytest.mark.parametrize("name", WRONG_SETTINGS)

@@ -153,6 +153,21 @@ class DbtProject:
         write_files(self.directory, {path: text})
 
 
+class Warnings:
+    """Hears dbt's events; its text is what was warned of, a warning a line."""
+
+    def __init__(self) -> None:
+        self._heard: list[str] = []
+
+    def __call__(self, event: EventMsg) -> None:
+        """Take an event of dbt's."""
+        if event.info.level == "warn":
+            self._heard.append(event.info.msg)
+
+    def __str__(self) -> str:
+        return "\n".join(self._heard)
+
+
 def statement_of(event) -> str | None:
     """Give the SQL that an event of dbt's is about to execute, on one line and without dbt's comment; None for other events."""
     return " ".join(event.data.sql.split("*/", 1)[-1].split()) if event.info.name == "SQLQuery" else None

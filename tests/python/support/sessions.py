@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from dbt.adapters.spark.connections import SparkCredentials
 
@@ -40,3 +41,13 @@ def set_in_sessions(settings: dict[str, str]) -> Callable[[], None]:
 
     SparkCredentials.__post_init__ = with_settings
     return lambda: setattr(SparkCredentials, "__post_init__", as_dbt_has_it)
+
+
+@contextmanager
+def sessions_with(settings: dict[str, str]) -> Iterator[None]:
+    """Have settings in the sessions that dbt-spark makes, as set_in_sessions does, for as long as the block lasts."""
+    end = set_in_sessions(settings)
+    try:
+        yield
+    finally:
+        end()
