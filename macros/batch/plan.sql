@@ -1,9 +1,10 @@
 {#
-    Caches the rows that no batch has folded yet, as they are staged; returns the temporary `view` that they are read from, and whether
-    they have the column `ledger_file`, the file of each (`has_files`). The stage is read here and nowhere else, so that every later step
-    sees the same rows. A row without a block token is among them: it is bad, and has to be seen.
+    Caches the rows that no batch has folded yet, as they are staged, with the number of the batch that takes them (ledger_batch); returns
+    the temporary `view` that they are read from, and whether they have the column `ledger_file`, the file of each (`has_files`). The stage
+    is read here and nowhere else, so that every later step sees the same rows. A row without a block token is among them: it is bad, and
+    has to be seen.
 #}
-{% macro _cache_unread(query, ledger, settings, columns, folded) %}
+{% macro _cache_unread(query, ledger, settings, columns, folded, number) %}
     {% set conditions, names = [], collapsing._row_list(columns | map(attribute='name')) %}
     {% set file = ', input_file_name() as ledger_file' if collapsing._reads_named_files(query, settings) else '' %}
     {% do conditions.append(
@@ -12,7 +13,7 @@
     {% do conditions.append(collapsing._is_in_shard(settings)) if collapsing._is_in_shard(settings) %}
     {% set view = collapsing._cache(
         ledger, 'unread',
-        'select ' ~ names ~ file ~ '\nfrom (\n' ~ query ~ '\n)' ~ ('\nwhere ' ~ conditions | join(' and ') if conditions else '')
+        'select ' ~ names ~ file ~ ', ' ~ number ~ ' as ledger_batch\nfrom (\n' ~ query ~ '\n)' ~ ('\nwhere ' ~ conditions | join(' and ') if conditions else '')
     ) %}
     {{ return({'view': view, 'has_files': file != ''}) }}
 {% endmacro %}
@@ -45,7 +46,7 @@
 
 {#
     Returns what a run folds, before any row of it is folded; bad rows stop the run here.
-        number   the batch number that its rows will have
+        number   the batch number that its rows will have; `is_numbered`: they have it in the column ledger_batch
         rows     how many rows are unread
         blocks   [{token, rows}] of their blocks, in token order; tokens as _carried_text has them
         bad      {reason: rows} of rows that cannot be folded
@@ -53,7 +54,7 @@
         bounds   SQL over the ledger's key columns, alias `stored`: outside of it no key of the batch can lie; or none
         undone   batches that were taken back, and those that took them back: no lookup may see them
 #}
-{% macro _plan_batch(unread, ledger, settings, columns, last, manifest) %}
+{% macro _plan_batch(unread, ledger, settings, columns, number, manifest) %}
     {% set batch = collapsing._profile_unread(unread.view, settings, columns) %}
     {% set duplicates = collapsing._duplicate_blocks(unread.view, settings, columns) if unread.has_files and batch.rows else [] %}
     {% do collapsing._check_bad_rows(unread.view, ledger, settings, batch, duplicates) if batch.bad or duplicates %}
@@ -63,7 +64,8 @@
     {% do conditions.append(collapsing._is_block_in(settings, columns, tokens)) if settings.block %}
     {% do conditions.append('not (' ~ collapsing._is_bad(settings) ~ ')') if batch.bad %}
     {% do batch.update({
-        'number': 1 + last,
+        'number': number,
+        'is_numbered': true,
         'unread': conditions | join(' and ') or none,
         'undone': manifest.undone
     }) %}
@@ -113,15 +115,36 @@
             {% endfor %}
             {% for column in bounded %}
                 {% set least = 4 + (reasons | length) + 2 * loop.index0 %}
-                {% do bounds.append(
-                    'stored.' ~ adapter.quote(column.name) ~ ' between ' ~ collapsing._typed_literal(row[least], column.dtype)
-                    ~ ' and ' ~ collapsing._typed_literal(row[least + 1], column.dtype)
-                ) if row[least] is not none %}
+                {% do bounds.append(collapsing._between('stored.' ~ adapter.quote(column.name), row[least], row[least + 1], column.dtype))
+                    if row[least] is not none %}
             {% endfor %}
         {% endif %}
     {% endfor %}
     {#- literals, not a subquery: only they prune files before the ledger is read -#}
     {{ return(dict(found, bounds=bounds | join('\n        and ') or none)) }}
+{% endmacro %}
+
+
+{#
+    Returns the condition that a column lies between two values, given as _bound_text has them. Whole numbers and timestamps are rounded
+    outwards, to multiples of a power of two: they would stand in generated code, and batches of about the same keys are to share it.
+#}
+{% macro _between(column, least, greatest, dtype) %}
+    {% set ends = [least, greatest] %}
+    {% set bits = {'tinyint': 8, 'smallint': 16, 'int': 32, 'bigint': 64, 'timestamp': 64}.get(dtype) %}
+    {% if bits %}
+        {% set least, greatest, steps = least | int, greatest | int, [1] %}
+        {% for _ in range(bits) if 8 * steps[-1] < greatest - least %}
+            {% do steps.append(2 * steps[-1]) %}
+        {% endfor %}
+        {% set ends = [
+            [least // steps[-1] * steps[-1], -(2 ** (bits - 1))] | max,
+            [(greatest // steps[-1] + 1) * steps[-1], 2 ** (bits - 1) - 1] | min
+        ] %}
+    {% endif %}
+    {{ return(
+        column ~ ' between ' ~ collapsing._typed_literal(ends[0] | string, dtype) ~ ' and ' ~ collapsing._typed_literal(ends[1] | string, dtype)
+    ) }}
 {% endmacro %}
 
 
@@ -147,7 +170,7 @@
     {% set counted = settings.count_decisions and settings.block %}
     {% set sql %}
         select 'appended', count_if(ledger_sign = 1), count_if(ledger_sign = -1), count_if(ledger_sign = 0)
-        from ({{ collapsing._appended_by(view, ledger, settings, columns, batch.number) }})
+        from ({{ collapsing._appended_by(view, ledger, settings, columns) }})
         {%- if counted %}
         union all
         select ledger_decision, count(*), 0, 0 from {{ view }} group by ledger_decision

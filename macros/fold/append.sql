@@ -5,8 +5,9 @@
     Without a block token the whole stage is read again by every run; rows that the ledger has already, as often as it
     has them, are then left out.
 #}
-{% macro _appended_as_they_are(classified, ledger, settings, columns, number) %}
+{% macro _appended_as_they_are(classified, ledger, settings, columns) %}
 {%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
+{%- set compares = ledger and not settings.block -%}
 select
     {{ collapsing._select_list(kept, indent=4) }},
     ledger_sign,
@@ -14,15 +15,18 @@ select
     row_number() over (
         partition by {{ collapsing._row_list(settings.key) }} order by {{ collapsing._arrival_order(settings, columns) }}
     ) as ledger_place,
-    {{ number }} as ledger_batch
+    {{ '(select max(ledger_batch) from ' ~ classified ~ ') as ledger_batch' if compares else 'ledger_batch' }}
 from (
     select
         {{ collapsing._select_list(kept) }},
         {{ collapsing._own_sign(settings) }} as ledger_sign,
         ledger_arrival,
         ledger_block
+        {%- if not compares %},
+        ledger_batch
+        {%- endif %}
     from {{ classified }}
-    {%- if ledger and not settings.block %}
+    {%- if compares %}
     except all
     select
         {{ collapsing._select_list(kept) }},

@@ -9,12 +9,14 @@
 {%- set fields = collapsing._event_fields(settings, columns) -%}
 (
     select
-        incoming.*
+        incoming.*,
+        ledger_batch
         {%- if looked_up %},
         ledger_last_state
         {%- endif %}
     from (
         select
+            ledger_batch,
             {%- if looked_up %}
             ledger_last_state,
             {%- endif %}
@@ -43,6 +45,7 @@
         from (
             -- all events of a key in the order in which they follow each other
             select
+                any_value(ledger_batch) as ledger_batch,
                 {%- if looked_up %}
                 any_value(ledger_last_state) as ledger_last_state,
                 {%- endif %}

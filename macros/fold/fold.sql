@@ -5,20 +5,20 @@
     ledger    relation of the ledger, or none when it is built from nothing
     settings  as _ledger_settings returns them
     columns   the stage's columns, a list of {name, dtype}
-    batch     as _plan_batch returns it: number, unread, bounds, rows, undone
+    batch     as _plan_batch returns it: number, is_numbered, unread, bounds, rows, undone
 #}
 {% macro _fold(source, ledger, settings, columns, batch) -%}
 with
 
 {{ collapsing._classification(source, ledger, settings, columns, batch) }}
 
-{{ collapsing._appended_by('classified', ledger, settings, columns, batch.number) }}
+{{ collapsing._appended_by('classified', ledger, settings, columns) }}
 {%- endmacro %}
 
 
 {# Returns the CTE `classified` of a batch, with those that it needs. An engine that looks nothing up takes every row. #}
 {% macro _classification(source, ledger, settings, columns, batch) %}
-    {% set unread = collapsing._unread_rows(source, settings, columns, batch.unread) %}
+    {% set unread = collapsing._unread_rows(source, settings, columns, batch) %}
     {% if collapsing._engine(settings).looks_up %}
         {% set touched = collapsing._touched_rows(ledger, settings, batch) if ledger else none %}
         {{ return(collapsing._classified(unread, touched, settings, columns)) }}
@@ -30,13 +30,13 @@ with
 
 
 {# Returns the query of the rows that a batch appends, from what can stand behind `from` for the rows of `classified`. #}
-{% macro _appended_by(classified, ledger, settings, columns, number) %}
+{% macro _appended_by(classified, ledger, settings, columns) %}
     {% if settings.combine %}
         {% set classified = collapsing._combined(classified, settings, columns, looked_up=ledger) %}
     {% elif collapsing._engine(settings).keeps_every_row %}
-        {{ return(collapsing._appended_as_they_are(classified, ledger, settings, columns, number)) }}
+        {{ return(collapsing._appended_as_they_are(classified, ledger, settings, columns)) }}
     {% endif %}
-    {{ return(collapsing._appended(classified, settings, columns, number, looked_up=ledger)) }}
+    {{ return(collapsing._appended(classified, settings, columns, looked_up=ledger)) }}
 {% endmacro %}
 
 
@@ -133,7 +133,7 @@ classified as (
     source      what can stand behind `from` for the rows of `classified`
     looked_up   whether they have the last state of their key
 #}
-{% macro _appended(source, settings, columns, number, looked_up) %}
+{% macro _appended(source, settings, columns, looked_up) %}
 {%- set engine = collapsing._engine(settings) -%}
 {%- set cancel = ['if(ledger_last_state.ledger_sign = 1, -1, null)'] if looked_up and engine.cancels else [] -%}
 {%- set own = 'if(ledger_delete, ' ~ (0 if engine.tombstones else 'null') ~ ', 1)' -%}
@@ -147,23 +147,27 @@ select
     {%- if engine.keeps_every_row %}
     1 as ledger_place,
     {%- endif %}
-    {{ number }} as ledger_batch
+    ledger_batch
 from {{ source }}
 lateral view explode(array_compact(array({{ (cancel + [own]) | join(', ') }}))) appended as ledger_sign
 where {{ 'ledger_applied' if settings.combine else "ledger_decision in ('applied', 'orphan_delete')" }}
 {%- endmacro %}
 
 
-{# Returns the rows that a batch takes, with the package's words for what they are. `where` is SQL over the stage, or none. #}
-{% macro _unread_rows(source, settings, columns, where=none) -%}
+{#
+    Returns the rows that a batch takes, with the package's words for what they are. In a run their number comes with them: in generated
+    code a literal that changes with each run would mean new, cold code each time.
+#}
+{% macro _unread_rows(source, settings, columns, batch) -%}
 select
         {{ collapsing._select_list(collapsing._kept_columns(columns, settings) | map(attribute='name')) }},
         {{ collapsing._is_delete(settings) }} as ledger_delete,
         {{ collapsing._arrival(settings) }} as ledger_arrival,
-        {{ collapsing._token(settings, columns) }} as ledger_block
+        {{ collapsing._token(settings, columns) }} as ledger_block,
+        {{ 'ledger_batch' if batch.is_numbered else batch.number ~ ' as ledger_batch' }}
     from {{ source }}
-    {%- if where %}
-    where {{ where }}
+    {%- if batch.unread %}
+    where {{ batch.unread }}
     {%- endif %}
 {%- endmacro %}
 

@@ -22,7 +22,7 @@
     {%- set columns = collapsing._stage_columns(sql, settings) -%}
     {%- do collapsing._check_ledger_sql(settings, columns) -%}
     {%- do collapsing._check_full_refresh(sql, ledger, settings, columns, batches) -%}
-    {%- set last = batches.last if batches else collapsing._last_of_earlier_lives(ledger) -%}
+    {%- set number = 1 + (batches.last if batches else collapsing._last_of_earlier_lives(ledger)) -%}
     {%- set table = collapsing._check_table(ledger, settings, columns, batches) -%}
     {%- set batches = none if table.rebuild or table.created else batches -%}
 
@@ -31,15 +31,15 @@
     {%- set manifest = collapsing._manifest_of(ledger, batches, with_blocks=true, with_history=true) -%}
     {%- do collapsing._repair_history(ledger, settings, batches.last) if manifest.lacks_history -%}
     {%- do collapsing._check_changed_blocks(sql, ledger, settings, columns, batches, manifest) -%}
-    {%- set unread = collapsing._cache_unread(sql, ledger, settings, columns, manifest.folded) -%}
-    {%- set batch = collapsing._plan_batch(unread, ledger, settings, columns, last, manifest) -%}
+    {%- set unread = collapsing._cache_unread(sql, ledger, settings, columns, manifest.folded, number) -%}
+    {%- set batch = collapsing._plan_batch(unread, ledger, settings, columns, number, manifest) -%}
     {%- do collapsing._prepare_table(ledger, settings, table) -%}
 
     {%- if batch.rows or table.rebuild -%}
         {#- classify every unread row, with one lookup of the keys; all that is written follows from these rows -#}
         {%- set looked_up = ledger if batches else none -%}
         {%- set classified = collapsing._cache_classified(unread.view, looked_up, settings, columns, batch) -%}
-        {%- set rows = collapsing._appended_by(classified, looked_up, settings, columns, batch.number) -%}
+        {%- set rows = collapsing._appended_by(classified, looked_up, settings, columns) -%}
 
         {#- the manifest says what the batch takes: it counts once the batch is committed -#}
         {%- if settings.block -%}

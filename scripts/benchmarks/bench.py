@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import statistics
 import sys
 import time
@@ -17,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from dbt.cli.main import dbtRunner
+from dbt_common.events.base_types import EventMsg
+from merge import merge
 from pyspark.sql import SparkSession
 from rich import box
 from rich.console import Console
@@ -36,24 +39,37 @@ FOLDERS = ("warehouse", "metastore", "landing", "streamed", "target")  # of ours
 class Bench:
     """Commands of dbt and queries in one session, and rounds that compare them."""
 
-    def __init__(self, local: Path, rounds: int, console: Console) -> None:
-        self.local, self.rounds, self.console = local, rounds, console
+    def __init__(self, local: Path, target: str, rounds: int, console: Console) -> None:
+        self.local, self.target, self.rounds, self.console = local, target, rounds, console
         self._parsed: dict[int | None, Any] = {}
         self.dbt("deps")
         self.dbt("show", "--inline", "select 1")
         self.spark = SparkSession.builder.getOrCreate()
-        self.spark.sql(f"create schema if not exists {SCHEMA}")
-        self.spark.sql(f"use {SCHEMA}")
+        schema = SCHEMA if target == "parquet" else f"{SCHEMA}_{target}"
+        self.spark.sql(f"create schema if not exists {schema}")
+        self.spark.sql(f"use {schema}")
 
-    def dbt(self, *command: str, shard: int | None = None) -> Any:
+    def dbt(self, *command: str, shard: int | None = None, variables: dict[str, Any] | None = None) -> Any:
         """Run a dbt command, about one shard if need be; gives its result. RuntimeError with what dbt said where it fails."""
-        of_shard = [] if shard is None else ["--vars", json.dumps({"collapsing_shard": shard})]
-        target = [] if command[0] == "deps" else ["--target-path", str(self.local / "target")]
+        of_shard = {} if shard is None else {"collapsing_shard": shard}
+        target = [] if command[0] == "deps" else ["--target-path", str(self.local / "target"), "--target", self.target]
         quiet = ["--quiet", "--log-level", "none", "--log-level-file", "none", "--no-write-json"]
-        given = [*quiet, *command, "--project-dir", str(PROJECT), *target, *of_shard]
+        given = [*quiet, *command, "--project-dir", str(PROJECT), *target]
+        given += ["--vars", json.dumps((variables or {}) | of_shard)]
         if shard not in self._parsed and command[0] not in ("deps", "parse"):
-            self._parsed[shard] = self.dbt("parse", shard=shard)  # once: no file changes, but tables are named for the shard
-        result = dbtRunner(manifest=self._parsed.get(shard)).invoke(given)
+            self._parsed[shard] = self.dbt("parse", shard=shard, variables=variables)  # once, but tables are named for the shard
+        self.statements: list[tuple[str, float]] = []
+        asked: dict[str, str] = {}
+
+        def hear(event: EventMsg) -> None:
+            """Note what each statement of a model took, by the model and how the statement begins."""
+            if event.info.name == "SQLQuery":
+                sql = re.sub(r"\d+|__[0-9a-f_]{20,}", "", " ".join(event.data.sql.split("*/", 1)[-1].split()))
+                asked[event.info.thread] = f"{event.data.node_info.node_name}: {sql[:70]}"
+            elif event.info.name == "SQLQueryStatus":
+                self.statements.append((asked[event.info.thread], event.data.elapsed))
+
+        result = dbtRunner(manifest=self._parsed.get(shard), callbacks=[hear]).invoke(given)
         if not result.success:
             said = [node.message or "" for node in getattr(result.result, "results", None) or []]
             raise RuntimeError(f"dbt {' '.join(command)}: {result.exception or ' '.join(said)}")
@@ -251,30 +267,41 @@ def shards(bench: Bench, keys: int) -> None:
 
 def main() -> None:
     """Measure what is asked for."""
-    measures = {"last-state": last_state, "old-blocks": old_blocks, "many-batches": many_batches, "shards": shards}
+    measures: dict[str, Callable[[Bench, argparse.Namespace], None]] = {
+        "last-state": lambda bench, given: last_state(bench, given.rows),
+        "old-blocks": lambda bench, given: old_blocks(bench, given.blocks),
+        "many-batches": lambda bench, given: many_batches(bench, given.batches),
+        "shards": lambda bench, given: shards(bench, given.rows),
+        "merge": lambda bench, given: merge(bench, given.rows, given.batch, given.projections, given.order),
+    }
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__.splitlines()[0])
     parser.add_argument("measures", nargs="*", metavar="measure", help=", ".join(measures))
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--rows", type=int, default=2_000_000)
     parser.add_argument("--blocks", type=int, default=10_000)
     parser.add_argument("--batches", type=int, default=1_000)
+    parser.add_argument("--target", choices=("parquet", "delta", "iceberg"), default="parquet")
+    parser.add_argument("--batch", type=int, default=100_000)
+    parser.add_argument("--projections", type=int, choices=(1, 2, 3), default=1)
+    parser.add_argument("--order", choices=("random", "time"), default="random")
     arguments = parser.parse_args()
     unknown = set(arguments.measures) - set(measures)
     if unknown:
         parser.error(f"there is no measure {', '.join(sorted(unknown))}; there are {', '.join(measures)}")
-    if min(arguments.rounds, arguments.rows, arguments.blocks, arguments.batches) < 1:
-        parser.error("--rounds, --rows, --blocks and --batches must be 1 or more")
+    if min(arguments.rounds, arguments.rows, arguments.blocks, arguments.batches, arguments.batch) < 1:
+        parser.error("--rounds, --rows, --blocks, --batches and --batch must be 1 or more")
+    if arguments.target != "parquet" and arguments.measures != ["merge"]:
+        parser.error("--target is a choice of merge alone; the other measures are taken on plain parquet")
 
     local = Path(os.environ["COLLAPSING_LOCAL"])
     local.mkdir(parents=True, exist_ok=True)
     try:
         with alone(local):
             start_afresh(local, FOLDERS)
-            bench = Bench(local, arguments.rounds, Console())
-            sizes = dict(zip(measures, (arguments.rows, arguments.blocks, arguments.batches, arguments.rows), strict=True))
+            bench = Bench(local, arguments.target, arguments.rounds, Console())
             for name, measure in measures.items():
                 if not arguments.measures or name in arguments.measures:
-                    measure(bench, sizes[name])
+                    measure(bench, arguments)
     except InUse as error:
         sys.exit(f"[bench] {error}")
 

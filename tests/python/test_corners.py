@@ -15,6 +15,11 @@ SIGNED = {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign"
 # text that Spark, a driver or a parser could take for something else: as bytes, for a source file has no such text
 TEXTS = [b"", b"\xff", b"\xfe\xff", b"x${env:HOME}", b"${x}", b"it's \\", b"\n", "é".encode(), b"$61", b"a;b,c"]
 ONE_HOUR_TWICE = "(timestamp'2013-11-03 05:30:00Z'), (timestamp'2013-11-03 06:30:00Z')"
+# the least and greatest values of types, and some between
+ENDS = """
+    (-128Y, -9223372036854775807L - 1, timestamp'0001-01-01'), (-1Y, -1L, timestamp'1969-12-31 23:59:59.999999'),
+    (0Y, 0L, timestamp'1970-01-01'), (5Y, 12L, timestamp'2014-01-01'), (127Y, 9223372036854775807L, timestamp'9999-12-31')
+"""
 
 FILES = {
     "models/stg_odd.sql": f"{VIEW}select * from corners.named where version <= {{{{ var('upto', 9) }}}}",
@@ -65,6 +70,11 @@ FILES = {
     "models/sums_of_timed.sql": model("projection(ref('timed'))", {"group_by": ["version"], "measures": {"n": "count(*)"}}),
     "models/counting.sql": model("ledger(ref('stg_many'))", EVENTS | {"on_changed_block": "warn"}),
     "models/trusting.sql": model("ledger(ref('stg_many'))", EVENTS),
+    "models/stg_ends.sql": f"{VIEW}select small, big, at, block as version, false as is_deleted, block from values {ENDS} "
+    "as ends (small, big, at) cross join values (1), (2), (3), (4) as blocks (block) "
+    "where block <= {{ var('upto', 9) }} and (block = 1 or small = element_at(array(null, 127Y, -128Y, -1Y), block))",
+    "models/ends.sql": model("ledger(ref('stg_ends'))", {"key": ["small", "big", "at"], "version": "version", "block": "block"}),
+    "models/live_ends.sql": VIEW + "select * from {{ collapsing.final(ref('ends')) }}",
     "models/stg_stops.sql": VIEW + "select 1 as id, raise_error('stopped') as version, false as is_deleted, 'b' as block",
     "models/stops.sql": model("ledger(ref('stg_stops'))", EVENTS),
 }
@@ -123,6 +133,14 @@ def test_bytes_that_are_no_text_and_variables_of_spark_are_keys_and_tokens_as_th
     assert corners.batches("odd") == [1, 2]
     unknown = "select block from odd__manifest where block is not null except select block from corners.named"
     assert corners.rows(unknown) == []
+
+
+def test_the_ends_of_a_type_are_found_by_the_bounds_of_a_batch(corners) -> None:
+    """Bounds are rounded to powers of two, outwards, and a type has no value beyond its ends."""
+    for block in (1, 2, 3, 4):
+        corners.run("run", "--select", "stg_ends+", variables={"upto": block})
+    found = corners.rows("select small, version from live_ends order by small")
+    assert found == [(-128, 3), (-1, 4), (0, 1), (5, 1), (127, 2)]
 
 
 def test_the_empty_token_is_read_where_many_are_folded(corners) -> None:
