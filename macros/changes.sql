@@ -15,7 +15,7 @@
     {% endif %}
     {% set batches = collapsing._batches_of(collapsing._named(ledger)) %}
     {% set gone = 'changes after=' ~ after ~ ' are gone: the ledger was optimized or rebuilt at a later batch' %}
-    {% set advice = '. Read it from the beginning (after=0) into a model that is built anew' %}
+    {% set advice = '. Read it from the beginning (after=0) and rebuild the model that reads it' %}
     {#- a ledger that was built anew goes on counting: its first batch holds what all of them held -#}
     {% if batches and after < batches.first and batches.first > 1 %}
         {{ collapsing._raise(node.name, gone ~ ', ' ~ batches.first ~ advice) }}

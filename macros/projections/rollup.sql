@@ -8,8 +8,8 @@
     {% if kind is none %}
         {{ collapsing._raise(
             model.name,
-            "a projection reads a ledger, a model whose settings say how its rows collapse, or another projection; '"
-            ~ source.identifier ~ "' is none"
+            "a projection reads a ledger (a model whose settings say how its rows collapse) or another projection; '"
+            ~ source.identifier ~ "' is neither"
         ) }}
     {% elif kind == 'projection' %}
         {% set of_source = collapsing._projection_settings(node.name, node.config.meta.collapsing) %}

@@ -86,7 +86,7 @@
     {% elif collapsing._shards_of(node) and collapsing._shard_of_run() is not none
         and collapsing._may_write() and model.resource_type == 'model' %}
         {{ collapsing._raise(
-            model.name, "final of '" ~ node.name ~ "' would leave it with the rows of shard " ~ collapsing._shard_of_run() ~ ' alone:'
+            model.name, "final of '" ~ node.name ~ "' would give it the rows of shard " ~ collapsing._shard_of_run() ~ ' only:'
             ~ ' build it in a run without the variable collapsing_shard'
         ) }}
     {% endif %}
@@ -106,7 +106,7 @@
         ) }}
     {% elif shard >= shards %}
         {{ collapsing._raise(
-            model.name, 'the variable collapsing_shard must be from 0 to ' ~ (shards - 1) ~ ', for its keys are split into ' ~ shards
+            model.name, 'the variable collapsing_shard must be from 0 to ' ~ (shards - 1) ~ ', because its keys are split into ' ~ shards
             ~ ' shards; given: ' ~ shard
         ) }}
     {% elif not this.identifier.endswith('__shard_' ~ shard) %}
