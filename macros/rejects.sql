@@ -36,7 +36,7 @@
 {% endmacro %}
 
 
-{# Returns the columns of the only relation that a ledger reads, its stage, [{name, dtype}]; none where it cannot be told yet. #}
+{# Returns the columns of the only relation that a ledger reads, its stage, [{name, dtype}]; none if they are not known yet. #}
 {% macro _columns_read_by(node) %}
     {% set nodes = collapsing._stages_of(node) %}
     {% set stage = adapter.get_relation(nodes[0].database, nodes[0].schema, nodes[0].alias or nodes[0].identifier)

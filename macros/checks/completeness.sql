@@ -106,7 +106,7 @@ rows_of_all as (
         cast(null as string) as decision,
         false as deletes
     from {{ ledger }}
-    -- not the row of nothing, which has no key
+    -- not the row that stands for an empty batch, which has no key
     where {{ adapter.quote(settings.key[0]) }} is not null
     {%- endif %}
 )
@@ -162,7 +162,7 @@ tally as (
         ["level = 'block' and unknown > 0", 'unknown_decision', '0', 'unknown']
     ] %}
     {% if settings.combine %}
-        {#- a delete that leaves no tombstone may have come last -#}
+        {#- the last event may have been a delete that leaves no tombstone -#}
         {% set place = "level = 'batch' and is_compared" ~ (' and not deletes' if not collapsing._engine(settings).tombstones) %}
         {% set owed = 'least(owed, 1)' %}
     {% else %}

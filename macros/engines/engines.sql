@@ -43,7 +43,7 @@
 {% endmacro %}
 
 
-{# Returns SQL that is true where a version of one row is to another's as `comparison` says; columns are compared in order. #}
+{# Returns SQL that is true if the versions of two rows compare as `comparison` says; columns are compared in order. #}
 {% macro _compares(settings, one, comparison, other) %}
     {{ return(
         collapsing._one_value(settings.version, one) ~ ' ' ~ comparison ~ ' ' ~ collapsing._one_value(settings.version, other)

@@ -16,7 +16,7 @@ with
 {%- endmacro %}
 
 
-{# Returns the CTE `classified` of a batch, with those that it needs. An engine that looks nothing up takes every row. #}
+{# Returns the CTE `classified` of a batch, with the CTEs that it needs. An engine without a lookup takes every row. #}
 {% macro _classification(source, ledger, settings, columns, batch) %}
     {% set unread = collapsing._unread_rows(source, settings, columns, batch.unread) %}
     {% if collapsing._engine(settings).looks_up %}
@@ -154,7 +154,7 @@ where {{ 'ledger_applied' if settings.combine else "ledger_decision in ('applied
 {%- endmacro %}
 
 
-{# Returns the rows that a batch takes, with the package's words for what they are. `where` is SQL over the stage, or none. #}
+{# Returns the rows that a batch takes, with the columns of the fold. `where` is SQL over the stage, or none. #}
 {% macro _unread_rows(source, settings, columns, where=none) -%}
 select
         {{ collapsing._select_list(collapsing._kept_columns(columns, settings) | map(attribute='name')) }},

@@ -87,7 +87,7 @@
 {% endmacro %}
 
 
-{# Warns of views below a projection that this command does not build: their SQL was made for the columns that it had. #}
+{# Warns about views over a projection that this command does not build: their SQL was made for its old columns. #}
 {% macro _warn_of_views() %}
     {% set views = [] %}
     {% for node in graph.nodes.values() if model.unique_id in node.depends_on.nodes and node.resource_type == 'model'

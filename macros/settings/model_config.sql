@@ -5,7 +5,7 @@
 
 {# Raises an error where a model's SQL is more than the call of the macro, and warns of configs of dbt that have no effect. #}
 {% macro _check_model(kind) %}
-    {#- a mapping in a call may end in two braces too, but then the call goes on -#}
+    {#- a mapping in a call may end in two braces as well, but then the call continues -#}
     {% set blocks = '(?s)\\{\\{.*?\\}\\}(?!\\s*[),\\]}])|\\{%.*?%\\}|\\{#.*?#\\}|/\\*.*?\\*/|--[^\\n]*' %}
     {% set rest = modules.re.sub(blocks, '', model.raw_code) %}
     {% if rest.strip() %}
@@ -23,7 +23,7 @@
     {% for name, said_by in instead.items() if config.get(name) %}
         {% do without_effect.append(name ~ ' (decided by ' ~ said_by ~ ')') %}
     {% endfor %}
-    {#- in the model's own file: for a whole project it is a default like any other -#}
+    {#- only in the model's own file: for a whole project it is a default like any other -#}
     {% do without_effect.append('materialized (decided by collapsing.' ~ kind ~ ')')
         if modules.re.search('\\bmaterialized\\s*=', model.raw_code) and 'incremental_' ~ kind not in model.raw_code %}
     {% do exceptions.warn(

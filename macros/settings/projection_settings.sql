@@ -77,7 +77,7 @@
 {% endmacro %}
 
 
-{# Returns SQL for one value of several: the value itself, or a struct that is NULL where one of them is. #}
+{# Returns SQL for one value made of several: the value itself, or a struct that is NULL if one of them is. #}
 {% macro _one_argument(arguments) %}
     {% if arguments | length == 1 %}
         {{ return(arguments[0]) }}

@@ -35,7 +35,7 @@
     them. SQL that does not parse is an error of ours: of Spark's nobody could tell which setting it is about.
 #}
 {% macro _analysed_plan(model_name, setting, sql, given, rows) %}
-    {#- on one line with what follows: a comment at its end would hide that here, and elsewhere too -#}
+    {#- on one line with what follows: a comment at the end of the SQL would hide that, here and wherever the SQL is used -#}
     {% set explained = try_or_compiler_error(
         "collapsing: model '" ~ model_name ~ "': setting '" ~ setting ~ "' must be SQL that Spark can parse; given: " ~ given,
         collapsing._rows_of, 'explain extended select 1 from ' ~ rows ~ ' on (' ~ sql ~ ') is null'
@@ -77,7 +77,7 @@
 {% endmacro %}
 
 
-{# Returns in words what of a condition can change while the row does not, or none. Text in quotes of the SQL calls nothing. #}
+{# Returns in words which part of a condition can change while the row does not, or none. Text in quotes calls no function. #}
 {% macro _changing_part(condition, sql) %}
     {% set calls = modules.re.sub("'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"", "''", sql) %}
     {% set moment = '(?i)\\b(current_\\w+|now|localtimestamp|session_user|user|version)\\(' %}

@@ -27,7 +27,7 @@
 {% endmacro %}
 
 
-{# Returns the names of the tables that a model has in the shards, in a run that is about none of them; else none. #}
+{# Returns the names of a model's tables in the shards, in a run that is not about one shard; otherwise none. #}
 {% macro _shard_names(node) %}
     {% set names = [] %}
     {% for shard in range(0 if collapsing._shard_of_run() is not none else collapsing._shards_of(node) or 0) %}
@@ -64,7 +64,7 @@
 {% endmacro %}
 
 
-{# Raises an error where something is about one table of a model that has one for each shard, and the run does not say which. #}
+{# Raises an error if something needs one table of a model that has a table per shard, and the run does not say which. #}
 {% macro _check_one_shard(node) %}
     {% set shards = collapsing._shards_of(node) %}
     {% if shards and collapsing._shard_of_run() is none %}

@@ -1,4 +1,4 @@
-{# Returns quoted columns as a list for a select, a line each; `of` is the alias they are taken from. #}
+{# Returns quoted columns as a list for a select, one per line; `of` is the alias that they are taken from. #}
 {% macro _select_list(columns, of=none, indent=8) %}
     {% set parts = [] %}
     {% for column in columns %}

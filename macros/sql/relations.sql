@@ -58,7 +58,7 @@
 {% endmacro %}
 
 
-{# Tells dbt's cache of a table that was created without its help, so that load_relation finds it. #}
+{# Tells dbt's cache about a table that was created without dbt's help, so that load_relation finds it. #}
 {% macro _add_to_cache(relation) %}
     {#- dbt_created: dbt compares the names of other relations with their letters as they are -#}
     {% do adapter.cache_added(relation.incorporate(type='table', dbt_created=true)) if load_relation(relation) is none %}

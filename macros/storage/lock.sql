@@ -2,7 +2,7 @@
     A lock keeps two runs from writing one table at once. It is the table <table>__lock, whose properties say which run has it and
     since when: creating a table is one act in the metastore, so that of two runs one gets it and the other reads whose it is.
 
-    A Spark session of dbt's own upon an embedded Derby metastore needs none: Derby lets one process in. A run that is killed
+    A Spark session inside dbt's process with an embedded Derby metastore needs none: Derby admits one process. A run that is killed
     elsewhere leaves its lock behind. It is stale after `collapsing_lock_timeout_hours`, or is removed by the operation unlock.
 #}
 {% macro _acquire_lock(name, relation) %}
