@@ -25,7 +25,7 @@
 {% endmacro %}
 
 
-{# Returns the stage of a ledger: the given relation or the relation of the given name, by default the only one that the model reads. #}
+{# Returns the stage of a ledger: the relation or name that was given, by default the only relation that the model reads. #}
 {% macro _stage_to_explain(node, stage) %}
     {% if stage is not none and stage is not string %}
         {{ return(stage) }}

@@ -89,7 +89,7 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
         {% if name in groups or name not in floats %}
             {% do parts.append(exact) %}
         {% else %}
-            {#- relative to the smaller of the two: an infinite or NaN bound would let everything pass. Not below 1: a sum that is 0 may
+            {#- relative to the smaller one: an infinite or NaN bound would let everything pass. Not below 1: a sum that is 0 may
                 keep a residue of what was taken back -#}
             {% do parts.append(
                 '(' ~ exact ~ ' or abs(' ~ one ~ ' - ' ~ other ~ ') < ' ~ tolerance ~ 'D * greatest(1D, least(abs(' ~ one

@@ -131,7 +131,7 @@
 {% endmacro %}
 
 
-{# Returns SQL for a value that is NULL only if it does not fit: then the query raises an error that names projection and measure. #}
+{# Returns SQL for a value that is NULL only if it does not fit: the query then names projection and measure in an error. #}
 {% macro _or_error(value, projection, measure) %}
     {{ return('coalesce(' ~ value ~ ', raise_error(' ~ collapsing._text_literal(
         "collapsing: projection '" ~ projection.identifier ~ "': measure '" ~ measure ~ "' does not fit its type"

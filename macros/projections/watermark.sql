@@ -24,7 +24,7 @@
         {% set stale = 'its group_by, its measures or the projection that it reads are not those that it was built from' %}
     {% elif read and (not of_source or read.last > of_source.last or read.last < of_source.first) %}
         {% set stale = 'what it reads has been rebuilt' %}
-    {% elif built_from.zone != zone %}
+    {% elif built_from.zone and built_from.zone != zone %}
         {% set stale = "its SQL depends on the session's time zone, which was " ~ built_from.zone ~ ' and is ' ~ zone %}
     {% endif %}
     {% if flags.EMPTY and stale %}
