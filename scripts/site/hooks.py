@@ -61,7 +61,7 @@ def as_python_markdown(line: str) -> str:
     """Let HTML blocks have Markdown in them, and code in tables have a bar."""
     line = line.replace("<details>", '<details markdown="1">')
     if line.startswith("|"):
-        line = re.sub(r"`[^`]*`", lambda code: code.group().replace("\\|", "&#124;") if "\\|" in code.group() else code.group(), line)
+        line = re.sub(r"`[^`]*`", lambda code: code.group().replace("\\|", "&#124;"), line)
         line = re.sub(r"`([^`]*&#124;[^`]*)`", r"<code>\1</code>", line)
     return line
 

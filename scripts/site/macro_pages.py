@@ -14,8 +14,9 @@ SECTIONS = [
 ]
 OPENING = """# Macros, operations and tests
 
-All that a project calls. A macro is written into SQL, an operation is run by `dbt run-operation collapsing.<name> --args '{...}'`, and
-a generic test stands under a model in YAML. [Settings](../settings.md) belong to the model, and are not arguments.
+Everything that a project calls. You write a macro into SQL, run an operation by
+`dbt run-operation collapsing.<name> --args '{...}'`, and put a generic test under a model in YAML.
+[Settings](../settings.md) belong to the model, and are not arguments.
 
 """
 
