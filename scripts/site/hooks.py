@@ -98,7 +98,19 @@ def relinked(link: re.Match, origin: str) -> str:
     else:
         uri = NEIGHBOURS.get(path, f"source/{path}.md")
     there = posixpath.relpath(uri, posixpath.dirname(origin) or ".")
-    return f"[{link['text']}]({there}{'#' + anchor if anchor else ''})"
+    text = title_of(path) if link["text"] == posixpath.basename(path) else link["text"]
+    return f"[{text}]({there}{'#' + anchor if anchor else ''})"
+
+
+def title_of(path: str) -> str:
+    """Return what a link that is named for a file is called on the site: the heading of the page, or the file's name."""
+    place = ROOT / path
+    is_page = place.suffix == ".md" and place.is_file()
+    return (
+        next((line[2:] for line in place.read_text(encoding="utf-8").split("\n") if line.startswith("# ")), "")
+        if is_page
+        else place.name
+    )
 
 
 def source_page(path: str) -> str:
