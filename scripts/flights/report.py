@@ -123,7 +123,9 @@ def formatted(value: Any) -> str:
         return "–"
     if isinstance(value, pd.Timestamp):
         return f"{value:%Y-%m-%d}" if value == value.normalize() else f"{value:%Y-%m-%d %H:%M}"
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return str(value)
 

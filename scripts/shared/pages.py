@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
+
+NUMBER = re.compile(r"[+-]?[\d,.]+( of [\d,]+)?|–|")
 
 STYLE = """
 :root {
@@ -58,6 +61,7 @@ table { border-collapse: collapse; width: 100%; font-size: .88rem; }
 caption { text-align: left; font-weight: 600; padding: .8rem 0 .4rem; }
 th, td { padding: .32rem .8rem .32rem 0; text-align: left; border-bottom: 1px solid var(--line); vertical-align: top; }
 th { color: var(--muted); font-weight: 600; }
+td:last-child:not(.number) { min-width: 11rem; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 td.wrong { color: var(--red); }
 footer { color: var(--muted); font-size: .85rem; }
