@@ -20,8 +20,8 @@
 
 
 {#
-    Returns the columns of rejects for a select: those of the stage, then `reason`, `block` and `batch`; one of these of which the stage has
-    a column itself keeps its name ledger_reason, ledger_block or ledger_batch.
+    Returns the columns of rejects for a select: those of the stage, then `reason`, `block` and `batch`. If the stage has a column of one of
+    these names, ours keeps the name ledger_reason, ledger_block or ledger_batch.
 #}
 {% macro _renamed_rejects(columns) %}
     {% set names = columns | map(attribute='name') | list %}

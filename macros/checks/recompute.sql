@@ -4,7 +4,7 @@
 
     projection  relation of the projection
     node        its node in the graph
-    tolerance   the share of itself by which a float measure may differ
+    tolerance   the share of its value by which a float measure may differ
 #}
 {% macro _differs_from_recompute(projection, node, tolerance) %}
 {%- set settings = collapsing._projection_settings(node.name, node.config.meta.collapsing) -%}

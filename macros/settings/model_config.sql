@@ -1,5 +1,5 @@
 {#
-    What a model may say beside its settings: its SQL is one call, and of dbt's configs some have no effect, since the settings say the same.
+    What a model may have besides its settings: its SQL is one call, and some of dbt's configs have no effect, because the package decides.
 #}
 
 
@@ -33,9 +33,9 @@
 
 
 {#
-    Runs at the end of every dbt command: warns of models that it built with settings and without the call that they are for, and of models that
-    read the table of a ledger or projection, in which rows and the rows that cancel them stand beside each other. A comment in a model's SQL,
-    `collapsing: raw` between the marks of Jinja's comments, says that it means to.
+    Runs at the end of every dbt command: warns about models that were built with settings but without the macro that they are for, and about
+    models that read the table of a ledger or projection, which contains rows and the rows that cancel them. A Jinja comment in a model's SQL,
+    `collapsing: raw`, says that this is intended.
 #}
 {% macro _warn_of_misuse(results) %}
     {% for result in results if execute and collapsing._may_write() and result.node.resource_type == 'model' %}

@@ -92,8 +92,8 @@
 
 
 {#
-    Returns the arguments in the SQL between the parentheses of a call, or none where it closes a parenthesis that it did not
-    open: 'a) + sum(b' is two aggregates, not one.
+    Returns the arguments in the SQL between the parentheses of a call, or none if it closes a parenthesis that it did not
+    open: 'a) + sum(b' are two aggregates, not one.
 #}
 {% macro _arguments_of(sql) %}
     {% set state = namespace(depth=0, lowest=0, argument='') %}

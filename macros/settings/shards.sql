@@ -77,7 +77,7 @@
 
 
 {#
-    Raises an error where final is asked for what it cannot give of the shards: one state of all after a batch, for each has batches of its own;
+    Raises an error if final cannot give what is asked of shards: one state of all shards after a batch, because each shard has its own batches;
     or, for a model that others read, the rows of the one shard that this run is about.
 #}
 {% macro _check_final_of_shards(node, as_of) %}

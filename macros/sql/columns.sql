@@ -52,8 +52,8 @@
 
 
 {#
-    Returns a type, as Spark shows it, in the form that a statement takes: the names of fields are quoted, and a timestamp is the one
-    that it was, whatever spark.sql.timestampType makes of the word.
+    Returns a type, as Spark shows it, in the form that a statement takes: the names of fields are quoted, and a timestamp keeps its
+    type, whatever spark.sql.timestampType makes of the word.
 #}
 {% macro _ddl_type(dtype) %}
     {% set at, stack, ddl = namespace(name=none, word='', parentheses=0), [], [] %}

@@ -105,8 +105,8 @@
 
 
 {#
-    Writes out the types of columns that Spark has abbreviated: in a description, but not in typeof, it leaves out what a struct has over 25
-    fields (spark.sql.debug.maxToStringFields). `source` is what can stand behind `from`.
+    Restores the types of columns that Spark has abbreviated: in a description, but not in typeof, it omits the fields of a struct beyond the
+    25th (spark.sql.debug.maxToStringFields). `source` is what can stand behind `from`.
 #}
 {% macro _spell_out_types(columns, source) %}
     {% set abbreviated, types = [], [] %}
