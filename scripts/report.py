@@ -191,7 +191,7 @@ def overview(found: dict[str, Any]) -> str:
         ("rows set aside", set_aside, "bad rows", set_aside > 0),
     ]
     if size:
-        figures.append(("storage", in_bytes(size), f"{sum(int(row['files']) for row in found['storage']):,} files", False))
+        figures.append(("storage", in_bytes(size), counted_as(sum(int(row["files"]) for row in found["storage"]), "file"), False))
     return pages.tiles(figures)
 
 
@@ -273,11 +273,16 @@ def storage(batches: list[dict]) -> list[str]:
     rows = [(label, one) for label, one in rows if one]
     series = [charts.Series("bytes", "blue", [sum(int(row["bytes"]) for row in one) for _, one in rows])]
     notes = [
-        f"{in_bytes(sum(int(row['bytes']) for row in one))}, {sum(int(row['files']) for row in one):,} files, "
-        f"{sum(int(row['held']) for row in one):,} rows"
+        f"{in_bytes(sum(int(row['bytes']) for row in one))}, {counted_as(sum(int(row['files']) for row in one), 'file')}, "
+        f"{counted_as(sum(int(row['held']) for row in one), 'row')}"
         for _, one in rows
     ]
     return [charts.figure("Bytes of base and batches", charts.rows_of_bars([label for label, _ in rows], series, notes))]
+
+
+def counted_as(number: int, noun: str) -> str:
+    """Give a number with its noun."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def in_bytes(size: float) -> str:

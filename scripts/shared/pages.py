@@ -93,9 +93,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], caption: str
 
 def is_number(value: object) -> bool:
     """Tell whether a cell goes to the right: a number, or nothing in its place."""
-    return (
-        value is None or value == "" or isinstance(value, int | float) or str(value).lstrip("+-").replace(",", "")[:1].isdigit()
-    )
+    return value is None or isinstance(value, int | float) or bool(NUMBER.fullmatch(str(value)))
 
 
 def text(value: object) -> str:
