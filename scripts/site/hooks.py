@@ -29,6 +29,11 @@ NEIGHBOURS = {
 }
 MACROS = "reference/macros.md"
 LANGUAGES = {".sql": "sql", ".yml": "yaml", ".py": "python", ".md": "markdown", "": "bash"}
+# What a page would fetch by itself from elsewhere. A link that a reader may follow is none of these.
+FETCHED = re.compile(
+    r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']?(?:https?:)?//|<link\b[^>]*\brel=["']?(?:stylesheet|preconnect|icon)\b"""
+    r"""[^>]*\bhref=["']?(?:https?:)?//|url\(["']?https?://"""
+)
 LINK = re.compile(r"\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<to>[^)\s]+)\)")
 
 
@@ -55,6 +60,14 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         fenced ^= line.lstrip().startswith("```")
         lines.append(line if fenced else as_python_markdown(LINK.sub(lambda link: relinked(link, origin), line)))
     return "\n".join(lines)
+
+
+def on_post_page(output: str, page: Any, **_: Any) -> str:
+    """Refuse a page that would ask another server for something. PluginError with what it would ask for."""
+    fetched = FETCHED.search(output)
+    if fetched:
+        raise PluginError(f"{page.file.src_uri} would ask another server: {output[fetched.start() : fetched.end() + 60]}")
+    return output
 
 
 def as_python_markdown(line: str) -> str:
