@@ -8,7 +8,7 @@
         feed.{{ adapter.quote(column) }}
         {%- endfor %}
     from {{ collapsing._aliased(feed, 'feed') }}
-    -- an image that should be there and is not leaves a row without a sign, which the ledger refuses by name
+    -- a missing image leaves a row without a sign, about which the ledger raises an error
     lateral view explode(
         case
             when {{ op }} in ('c', 'r')

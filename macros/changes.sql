@@ -15,12 +15,12 @@
     {% endif %}
     {% set batches = collapsing._batches_of(collapsing._named(ledger)) %}
     {% set gone = 'changes after=' ~ after ~ ' are gone: the ledger was optimized or rebuilt at a later batch' %}
-    {% set advice = '. Read it from the beginning (after=0) into a model that is built anew' %}
-    {#- a ledger that was built anew goes on counting: its first batch holds what all of them held -#}
+    {% set advice = '. Read it from the beginning (after=0) and rebuild the model that reads it' %}
+    {#- a ledger that was rebuilt continues its numbers: its first batch holds what all earlier ones held -#}
     {% if batches and after < batches.first and batches.first > 1 %}
         {{ collapsing._raise(node.name, gone ~ ', ' ~ batches.first ~ advice) }}
     {% endif %}
-    {#- a view over this stops as well, at the rows of the base that stands for the batches that it would miss -#}
+    {#- a view over this raises the error too, at the rows of the base that stands for the batches that it would miss -#}
     {% set stop = 'raise_error(' ~ collapsing._text_literal('collapsing: ' ~ node.name ~ ': ' ~ gone ~ advice) ~ ')' %}
     {{ return(
         '(select * from ' ~ ledger ~ ' where (ledger_batch > ' ~ after ~ ' or ledger_batch < -' ~ after ~ ') and if(ledger_batch < 0, '

@@ -11,7 +11,7 @@
 {% endmacro %}
 
 
-{# Returns a subquery of the life of a key in a ledger: what happened to it, a row each, numbered in `place`. #}
+{# Returns a subquery of the life of a key in a ledger: one row for each thing that happened to it, numbered in `place`. #}
 {% macro _life_of_key(ledger, key, stage) %}
     {% set node = collapsing._asked_ledger('explain_key', ledger) %}
     {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
@@ -25,7 +25,7 @@
 {% endmacro %}
 
 
-{# Returns the stage of a ledger: what was given, a relation or a name, or by default the one relation that its model reads. #}
+{# Returns the stage of a ledger: the relation or name that was given, by default the only relation that the model reads. #}
 {% macro _stage_to_explain(node, stage) %}
     {% if stage is not none and stage is not string %}
         {{ return(stage) }}
@@ -208,7 +208,7 @@ states as (
 {% endmacro %}
 
 
-{# Prints the life of a key, a line for each thing that happened. #}
+{# Prints the life of a key, one line for each thing that happened. #}
 {% macro _print_life(node, key, rows) %}
     {% set nothing = '' if rows else ': nothing of it is staged, and nothing was appended' %}
     {% do print(node.name ~ ', key ' ~ tojson(key, key | string) ~ nothing) %}

@@ -131,7 +131,7 @@
 {% endmacro %}
 
 
-{# Raises an error: the state after a batch is asked for that is older than all that a ledger or projection holds. #}
+{# Raises an error: the requested state is older than any that the ledger or projection still has. #}
 {% macro _check_batch_is_there(name, relation, as_of) %}
     {% set batches = collapsing._batches_of(collapsing._named(relation)) %}
     {% if batches and as_of > batches.last %}
@@ -146,7 +146,7 @@
 {% endmacro %}
 
 
-{# Raises an error: a final is asked for by partitions that there are none of. #}
+{# Raises an error: across_partitions=false was given for something without partitions. #}
 {% macro _raise_partitions(name, what) %}
     {{ collapsing._raise(
         name,

@@ -11,7 +11,7 @@
 {%- endmacro %}
 
 
-{# Returns what a command that only shows the model sees: the query of the rows that the next run would append. #}
+{# Returns the preview for commands that only show a model: the query of the rows that the next run would append. #}
 {% macro _preview_of_ledger(stage) %}
     {% set settings = collapsing._ledger_settings(model.name, model.config.meta.get('collapsing')) %}
     {% set query = 'select * from ' ~ stage %}

@@ -11,7 +11,7 @@
 {%- endmacro %}
 
 
-{# Returns what a command that only shows the model sees: the query of the partials that the next run would append. #}
+{# Returns the preview for commands that only show a model: the query of the partials that the next run would append. #}
 {% macro _preview_of_projection(source) %}
     {% set settings = collapsing._projection_settings(model.name, model.config.meta.get('collapsing')) %}
     {% set source_projection = collapsing._source_projection(source, settings) %}

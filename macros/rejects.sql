@@ -20,8 +20,8 @@
 
 
 {#
-    Returns the columns of rejects for a select: those of the stage, then `reason`, `block` and `batch`; one of these of which the stage has
-    a column itself keeps its name ledger_reason, ledger_block or ledger_batch.
+    Returns the columns of rejects for a select: those of the stage, then `reason`, `block` and `batch`. If the stage has a column of one of
+    these names, ours keeps the name ledger_reason, ledger_block or ledger_batch.
 #}
 {% macro _renamed_rejects(columns) %}
     {% set names = columns | map(attribute='name') | list %}
@@ -36,7 +36,7 @@
 {% endmacro %}
 
 
-{# Returns the columns of the only relation that a ledger reads, its stage, [{name, dtype}]; none where it cannot be told yet. #}
+{# Returns the columns of the only relation that a ledger reads, its stage, [{name, dtype}]; none if they are not known yet. #}
 {% macro _columns_read_by(node) %}
     {% set nodes = collapsing._stages_of(node) %}
     {% set stage = adapter.get_relation(nodes[0].database, nodes[0].schema, nodes[0].alias or nodes[0].identifier)

@@ -214,7 +214,7 @@ def start_master_and_workers() -> str:
 
 
 def hive_jar() -> Path | None:
-    """Give the jar, which Spark fetches from Maven Central once a machine; None where it cannot be fetched."""
+    """Give the jar, which Spark fetches from Maven Central once per machine; None if it cannot be fetched."""
     ivy = Path.home() / ".ivy2.5.2"
     group, artifact, version = HIVE_JAR.split(":")
     jar = ivy / "jars" / f"{group}_{artifact}-{version}.jar"

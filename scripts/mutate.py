@@ -170,7 +170,7 @@ class Court:
 
     def __init__(self, folder: Path) -> None:
         self.copy = folder / "repository"
-        ignored = shutil.ignore_patterns(".git", ".local", ".venv", "target", "__pycache__", "dbt_packages")
+        ignored = shutil.ignore_patterns(".git", ".local", ".venv*", "target", "__pycache__", "dbt_packages")
         shutil.copytree(ROOT, self.copy, ignore=ignored)
         self.project = DbtProject(self.copy, self.copy / "profiles", schema="demo", target=folder / "target")
 

@@ -5,6 +5,7 @@
 #   setup_java                      finds Java 17 or 21 (installs 17 as root with apt-get), exports JAVA_HOME
 #   setup_venv requirements.txt     makes or mends .venv so that it holds this lock, sets VENV_PYTHON
 #   setup_spark 3.5                 before setup_venv requirements-dev.txt: another Spark, in a .venv of its own
+#   setup_docs                      makes or mends .venv-docs, which builds the documentation, sets DOCS_PYTHON
 #
 # One line of progress a step. A step that cannot succeed says once what is wrong and what to type, and exits 1.
 # Written for bash 3.2 and later (macOS), for `set -euo pipefail`, for any current folder and for blanks in paths.
@@ -197,6 +198,17 @@ setup_spark() {
     SPARK_LOCK=$lock
 }
 
+# The documentation has an environment of its own: a project's own dbt and Spark need none of it.
+setup_docs() {
+    local venv=$VENV python=$VENV_PYTHON
+    VENV=$COLLAPSING_ROOT/.venv-docs
+    VENV_PYTHON=$VENV/bin/python
+    setup_venv requirements-docs.txt
+    # shellcheck disable=SC2034  # scripts/docs and scripts/lint read it
+    DOCS_PYTHON=$VENV_PYTHON
+    VENV=$venv VENV_PYTHON=$python
+}
+
 # Two setups at once would spoil each other's .venv: the second one waits. The system frees the lock of a killed one.
 setup_venv() {
     if command -v flock >/dev/null 2>&1; then
@@ -214,32 +226,33 @@ _venv_make() {
     # The stamp begins with the folder's path, because a virtual environment does not survive a move. It is taken away
     # during an install, so that one that was cut short is seen and begun again.
     if [ -f "$stamp" ] && [ "$(head -n 1 "$stamp")" = "$VENV" ] && version=$(_python_version "$VENV_PYTHON"); then
-        setup_say "Python $version (.venv)"
+        setup_say "Python $version ($(basename "$VENV"))"
         if grep -qxF "$(_lock_line "$lock")" "$stamp"; then
-            setup_say "virtual environment .venv is up to date"
+            setup_say "virtual environment $(basename "$VENV") is up to date"
             return
         fi
-        setup_say "$lock has changed or is new to .venv: installing it"
+        setup_say "$lock has changed or is new to $(basename "$VENV"): installing it"
     else
         _python_find
         setup_say "Python $(_python_version "$PYTHON") ($(command -v "$PYTHON"))"
         if [ -e "$VENV" ]; then
-            setup_say "virtual environment .venv is unfinished or was moved: making it anew"
+            setup_say "virtual environment $(basename "$VENV") is unfinished or was moved: making it again"
         else
-            setup_say "making the virtual environment .venv"
+            setup_say "making the virtual environment $(basename "$VENV")"
         fi
         rm -f "$stamp"
         "$PYTHON" -m venv --clear "$VENV" >"$log" 2>&1 || {
             tail -n 5 "$log" >&2
             setup_stop "the virtual environment could not be made; all of the output is in $log"
         }
-        setup_say "installing $(grep -c '^[A-Za-z0-9].*==' "$COLLAPSING_ROOT/$lock") packages of $lock" \
-            "(about 600 MB, a few minutes the first time)"
+        local size='about 600 MB, a few minutes the first time'
+        [ "$lock" != requirements-docs.txt ] || size='about 20 MB'
+        setup_say "installing $(grep -c '^[A-Za-z0-9].*==' "$COLLAPSING_ROOT/$lock") packages of $lock ($size)"
     fi
     rm -f "$stamp"
     # Packages that come as source are built with the locked setuptools, not with the newest one.
     awk '/^[A-Za-z]/ { wanted = /^setuptools==/ } wanted' "$COLLAPSING_ROOT/$lock" >"$VENV/.build-lock.txt"
-    if ! { _pip_install "$VENV/.build-lock.txt" &&
+    if ! { { [ ! -s "$VENV/.build-lock.txt" ] || _pip_install "$VENV/.build-lock.txt"; } &&
         _pip_install "$COLLAPSING_ROOT/$lock" --no-build-isolation --use-pep517; } \
         2>&1 </dev/null | tee "$log" | _pip_progress; then
         tail -n 15 "$log" >&2
@@ -247,9 +260,9 @@ _venv_make() {
     fi
     {
         printf '%s\n' "$VENV"
-        _lock_line requirements.txt
-        [ "$lock" = requirements.txt ] || _lock_line "$lock"
+        _lock_line "$lock"
+        [ "$lock" = requirements.txt ] || [ "$lock" = requirements-docs.txt ] || _lock_line requirements.txt
     } >"$stamp.new"
     mv "$stamp.new" "$stamp"
-    setup_say "virtual environment .venv is ready ($((SECONDS - started)) s)"
+    setup_say "virtual environment $(basename "$VENV") is ready ($((SECONDS - started)) s)"
 }

@@ -1,12 +1,12 @@
 {#
-    Two files of one name have one token where a stage takes the file's name for it. Met in one run they would pass for one block; in
-    two, the later one for a block that was folded. Whose the token is nobody can say, so that such files stop a run.
+    If the token is the file's name, two files of the same name have the same token. In one run they would look like one block; in two
+    runs, the later one would look like a block that is folded already. Nobody can tell which file is meant, so such files stop a run.
 #}
 
 
 {#
-    Returns whether Spark can tell which file a row of the query is from, and the block token may be a file's name. Only a query that reads
-    files one after another can tell, without a join: its plan is looked at, where some SQL below the model names `file_name`.
+    Returns whether the block token may be a file's name and Spark can tell from which file a row of the query is. It can if the query only
+    reads files, without a join. Its plan is inspected only if the SQL of the model, or of one that it reads, mentions `file_name`.
 #}
 {% macro _reads_named_files(query, settings) %}
     {#- Databricks has no input_file_name any more -#}
@@ -28,8 +28,8 @@
 
 
 {#
-    Returns what is wrong with blocks whose token is the name of several unread files, a line each: how many rows, which block, which
-    files, a key of each. A token of several files that names none, such as a day, is sound.
+    Returns one line for each block whose token is the name of several unread files: how many rows, which block, which files, and a key
+    of each. A token that several files share, but that is not their name, such as a day, is sound.
 #}
 {% macro _duplicate_blocks(unread, settings, columns) %}
     {% set lines = [] %}

@@ -28,8 +28,8 @@
 
 
 {#
-    Returns the name of a temporary view of a model's in this run: such views have no schema, and models of one alias may be built at the
-    same time; one that a failed run has left is in nobody's way.
+    Returns the name of a model's temporary view in this run. Such views have no schema, models of the same alias may be built at the same
+    time, and a view that a failed run has left must not be in the way.
 #}
 {% macro _cached_view(relation, what) %}
     {{ return(adapter.quote([relation.schema, relation.identifier, what, invocation_id | replace('-', '_')] | join('__'))) }}
@@ -210,8 +210,8 @@
 
 
 {#
-    Returns the highest batch number that a ledger which is built from nothing ever had, 0 for none. Such numbers are not used
-    again: its projections would take them for read.
+    Returns the highest batch number that an earlier table of the ledger ever had, 0 for none. Such numbers are not used again, because
+    projections would regard them as read.
 #}
 {% macro _last_of_earlier_lives(ledger) %}
     {% set earlier = collapsing._batches_of(collapsing._manifest_relation(ledger), ledger) %}

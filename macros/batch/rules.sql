@@ -98,7 +98,7 @@
     {% if changed_rules %}
         {{ collapsing._raise(
             model.name, 'its rows were folded by other settings: ' ~ changed_rules | join('; ')
-            ~ '. Give the old settings back, or rebuild the ledger with --full-refresh if the stage still holds every block'
+            ~ '. Restore the old settings, or rebuild the ledger with --full-refresh if the stage still holds every block'
         ) }}
     {% endif %}
     {% set found, may_add = [], config.get('on_schema_change') in ['append_new_columns', 'sync_all_columns'] %}
@@ -107,8 +107,8 @@
     {% endfor %}
     {% if found or changes.other %}
         {{ collapsing._raise(
-            model.name, "the stage's columns are not the ledger's any more: " ~ (found + changes.other) | join('; ')
-            ~ '. Give the stage its old columns back, or rebuild the ledger with --full-refresh if the stage still holds every block'
+            model.name, "the stage's columns no longer match the ledger's: " ~ (found + changes.other) | join('; ')
+            ~ ". Restore the stage's old columns, or rebuild the ledger with --full-refresh if the stage still holds every block"
         ) }}
     {% endif %}
 {% endmacro %}

@@ -1,6 +1,6 @@
 {#
     Returns the columns of a stage as a list of {name, dtype}, in the stage's order, spelled as the settings spell them. Checks
-    that every column a setting names is there, and that none takes a name of ours. `query` is the model's own, which reads the stage.
+    that every column that a setting names exists, and that none has a reserved name. `query` is the model's own, which reads the stage.
 #}
 {% macro _stage_columns(query, settings, model_name=none) %}
     {% set model_name = model_name or model.name %}
@@ -42,8 +42,8 @@
 
 
 {#
-    Spells a column as a setting does. To Spark letters of either case are one, and a view may not have kept them: Iceberg's in a Hive
-    catalog has small ones alone.
+    Spells a column as a setting does. Spark does not distinguish upper and lower case, and a view may not preserve it: Iceberg's views in
+    a Hive catalog have lower case only.
 #}
 {% macro _spell(columns, name) %}
     {% if name not in columns | map(attribute='name') | list %}

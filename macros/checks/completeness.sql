@@ -1,11 +1,11 @@
 {#
-    Returns a query of what keeps a stage from being accounted for by its ledger, one row a finding: `finding`, `ledger_key` (the
+    Returns a query of the differences between a stage and its ledger, one row per finding: `finding`, `ledger_key` (the
     key as JSON) or `ledger_block` (a token) or both, `expected` and `actual` (numbers of rows), in order of keys, then blocks.
-    What a finding means stands in _laws and _block_findings, and in the test `complete`.
+    _laws, _block_findings and the test `complete` say what each finding means.
 
     decided  what `decisions` gives of ledger and stage
 
-    Without a block token nothing says which rows the ledger has folded: only decisions are counted then.
+    Without a block token it is not known which rows the ledger has folded, so only decisions are counted.
 #}
 {% macro _unaccounted(ledger, stage, settings, decided) %}
 {%- set token = collapsing._token(settings, collapsing._columns_of_query('select * from ' ~ stage)) -%}
@@ -59,8 +59,8 @@ order by ledger_key, ledger_block, finding, expected, actual
 
 {#
     Returns the CTE `rows_of_all`: staged rows, decisions about them (`owed` 1 where the ledger has to have a row for it) and rows
-    of the ledger (`found` 1 for all but the cancel rows that it writes itself). `ledger_row` tells the rows of a key in a batch
-    apart, by version, order_by and sign: of other values a stage that is a view may give different ones today.
+    of the ledger (`found` 1 for all but the cancel rows that it writes itself). `ledger_row` identifies the rows of a key in a batch
+    by version, order_by and sign, because a stage that is a view may return other values today.
 #}
 {% macro _rows_of_all(ledger, stage, settings, decided, token) -%}
 {%- set key = 'struct(' ~ collapsing._row_list(settings.key) ~ ')' -%}
@@ -106,7 +106,7 @@ rows_of_all as (
         cast(null as string) as decision,
         false as deletes
     from {{ ledger }}
-    -- not the row of nothing, which has no key
+    -- not the row that stands for an empty batch, which has no key
     where {{ adapter.quote(settings.key[0]) }} is not null
     {%- endif %}
 )
@@ -162,7 +162,7 @@ tally as (
         ["level = 'block' and unknown > 0", 'unknown_decision', '0', 'unknown']
     ] %}
     {% if settings.combine %}
-        {#- a delete that leaves no tombstone may have come last -#}
+        {#- the last event may have been a delete that leaves no tombstone -#}
         {% set place = "level = 'batch' and is_compared" ~ (' and not deletes' if not collapsing._engine(settings).tombstones) %}
         {% set owed = 'least(owed, 1)' %}
     {% else %}

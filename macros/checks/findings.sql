@@ -1,9 +1,9 @@
 {#
-    Returns a query of what should not be in a ledger, one row a finding: `finding`, `ledger_key` (the key as JSON), `states` and
-    `cancels` (rows of that key). An empty result means that every row is where the engine's rules put it.
+    Returns a query of what should not be in a ledger, one row per finding: `finding`, `ledger_key` (the key as JSON), `states` and
+    `cancels` (rows of that key). An empty result means that all rows follow the rules of the engine.
 
-        surplus               events: a key with neither no nor one live row. Signed rows: two or more states, or cancels, more
-                              than they take back (ClickHouse's logical error); the same rows were inserted twice, or some not
+        surplus               events: a key has more than one live row, or less than none. Signed rows: states and cancels differ by
+                              two or more (ClickHouse's logical error): rows were inserted twice, or some are missing
         cancel_without_state  events: a cancel row that equals no state row
         versions_not_rising   events: a newer batch holds a version that is not newer
 #}

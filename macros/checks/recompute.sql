@@ -4,7 +4,7 @@
 
     projection  relation of the projection
     node        its node in the graph
-    tolerance   the share of itself by which a float measure may differ
+    tolerance   the share of its value by which a float measure may differ
 #}
 {% macro _differs_from_recompute(projection, node, tolerance) %}
 {%- set settings = collapsing._projection_settings(node.name, node.config.meta.collapsing) -%}
@@ -74,7 +74,7 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
     {% endif %}
     {% set source = collapsing._built_relation(sources[0]) %}
     {% set read, batches = collapsing._batches_of(projection), collapsing._batches_of(source) %}
-    {#- rows of batches that its source does not have are what the caller is to find -#}
+    {#- rows of batches that the source does not have are for the caller to find -#}
     {{ return(collapsing.final(source, as_of=[read.last, batches.last] | min if read and batches else 0)) }}
 {% endmacro %}
 
@@ -89,7 +89,7 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
         {% if name in groups or name not in floats %}
             {% do parts.append(exact) %}
         {% else %}
-            {#- by the smaller of the two: an infinite or NaN bound would let everything pass. Not below 1: a sum that is 0 may
+            {#- relative to the smaller one: an infinite or NaN bound would let everything pass. Not below 1: a sum that is 0 may
                 keep a residue of what was taken back -#}
             {% do parts.append(
                 '(' ~ exact ~ ' or abs(' ~ one ~ ' - ' ~ other ~ ') < ' ~ tolerance ~ 'D * greatest(1D, least(abs(' ~ one
@@ -101,7 +101,7 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
 {% endmacro %}
 
 
-{# Returns the columns that name a row of a final: the key of a ledger, the groups of a projection. #}
+{# Returns the columns that identify a row of a final: the key of a ledger, the groups of a projection. #}
 {% macro _key_columns(node) %}
     {% if collapsing._kind_of(node, 'a key') == 'projection' %}
         {{ return(collapsing._projection_settings(node.name, node.config.meta.collapsing).group_by.keys() | list) }}

@@ -1,7 +1,7 @@
 {#
     The engine collapsing, which has no version: rows count in the order in which they arrive, by batch, by block, then by order_by.
-    From events the last one says what its key is. A row equal to the stored one changes nothing: without a block token the whole
-    stage is read again by every run.
+    From events, the last one decides what its key is. A row equal to the stored one changes nothing, because without a block token
+    every run reads the whole stage again.
 #}
 {% macro _engine_collapsing(settings) %}
     {{ return({

@@ -7,7 +7,7 @@
         because          the reason of both, for messages
         looks_up         whether a batch needs the last state of its keys
         unread           macro: a subquery of the unread rows with `ledger_skipped`, for rows that never apply; none where there are none
-        keeps_every_row  whether rows are appended as they are, and who is live is decided when the ledger is read
+        keeps_every_row  whether rows are appended as they are, and which are live is decided when the ledger is read
         order            SQL by which the rows of a key in a batch count, the one that decides first; arrival settles the rest
         last_arrival     whether among equals the last to arrive decides, not the first
         last_state       SQL by which the rows that the ledger has of a key are ordered, the last state first
@@ -43,7 +43,7 @@
 {% endmacro %}
 
 
-{# Returns SQL that is true where a version of one row is to another's as `comparison` says; columns are compared in order. #}
+{# Returns SQL that is true if the versions of two rows compare as `comparison` says; columns are compared in order. #}
 {% macro _compares(settings, one, comparison, other) %}
     {{ return(
         collapsing._one_value(settings.version, one) ~ ' ' ~ comparison ~ ' ' ~ collapsing._one_value(settings.version, other)

@@ -61,7 +61,7 @@
 {% endmacro %}
 
 
-{# Returns a subquery of the rows that OPTIMIZE FINAL leaves: a merge stays inside of a partition, and keeps deleted rows. #}
+{# Returns a subquery of the rows that OPTIMIZE FINAL leaves: a merge stays within a partition, and keeps deleted rows. #}
 {% macro _winners_by_partition(rows, settings) %}
     {{ return(collapsing._winning_rows(rows, settings, across_partitions=false)) }}
 {% endmacro %}

@@ -1,7 +1,7 @@
 {#
-    The engine versioned_collapsing with `deletes: unversioned`, the rule of the article's Example3: a delete's version means nothing.
-    A delete beside an upsert of its own key and block is part of a replacement and is skipped; any other delete ends all that
-    its key was before its block, whatever its version. No tombstones.
+    The engine versioned_collapsing with `deletes: unversioned`, the rule of the article's Example3: the version of a delete means nothing.
+    A delete whose block also has an upsert of its key is part of a replacement and is skipped. Any other delete ends everything that
+    its key was before its block, whatever the version. There are no tombstones.
 #}
 {% macro _engine_versioned_collapsing__unversioned_deletes(settings) %}
     {% set is_newer = collapsing._compares(settings, 'incoming', '>', 'last_state') %}
@@ -21,8 +21,8 @@
 
 {#
     Returns a subquery of the unread rows with `ledger_skipped`, true for those that a delete or a replacement leaves without effect:
-    a delete beside an upsert of its block, and all that comes before the block of another delete, `ledger_deleted_in`. `history` is
-    what keeps keys, or keys of several batches, apart.
+    a delete whose block has an upsert too, and everything before the block of another delete, `ledger_deleted_in`. `history` are the
+    columns that separate keys, or keys of several batches.
 #}
 {% macro _skipped_events(rows, history) -%}
 (

@@ -1,4 +1,4 @@
-{# Returns the rank of a row in its batch, 1 for those that could apply; with `combine` several of a key can. #}
+{# Returns the rank of a row in its batch, 1 for rows that could apply; with `combine` several rows of a key can. #}
 {% macro _rank(settings, columns, history) %}
     {{ return(
         collapsing._rank_in_sequence(settings, columns, history) if settings.combine
@@ -8,7 +8,7 @@
 {% endmacro %}
 
 
-{# Returns the order in which the rows of a key in a batch count: what the key is afterwards is what the first of them says. #}
+{# Returns the order in which the rows of a key in a batch count: the first of them decides what the key is afterwards. #}
 {% macro _counting_order(settings, columns) %}
     {% set engine = collapsing._engine(settings) %}
     {% set arrival = collapsing._arrival_order(settings, columns, suffix=' desc' if engine.last_arrival else '') %}
@@ -77,11 +77,11 @@
 {% endmacro %}
 
 
-{# Returns the engine's rule for a row that its key's last state does not keep out. #}
+{# Returns the engine's rule by which a row applies, given its key's last state. #}
 {% macro _applies(engine, settings, columns) %}
     {% set kept = collapsing._kept_columns(columns, settings) %}
     {% set values = kept | rejectattr('name', 'in', settings.key) | map(attribute='name') | list %}
-    {#- maps do not compare: a row that has one is taken for another row -#}
+    {#- maps cannot be compared, so rows with a map count as different -#}
     {% set same_row = collapsing._equal_columns(values) or 'true'
         if collapsing._comparable_columns(kept) | length == kept | length else 'false' %}
     {{ return(
@@ -92,7 +92,7 @@
 {% endmacro %}
 
 
-{# Returns SQL that is true for a row that the ledger has already as what its key is. #}
+{# Returns SQL that is true for a row that equals the last state of its key. #}
 {% macro _equals_last_state(content) %}
     {{ return(
         '(last_state.ledger_sign is not null and incoming.ledger_delete = (last_state.ledger_sign <> 1) and '
@@ -154,7 +154,7 @@ where ledger_reason is not null
 {%- endmacro %}
 
 
-{# Returns the CTE `staged`: every staged row with the batch that took it, and with a reason where no engine decides about it. #}
+{# Returns the CTE `staged`: every staged row with the batch that took it, and with a reason if it is bad. #}
 {% macro _staged_rows(stage, ledger, settings, columns, batches, manifest) -%}
 {%- set is_planned = settings.block and batches -%}
 -- every staged row with the batch that took it

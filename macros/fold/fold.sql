@@ -16,7 +16,7 @@ with
 {%- endmacro %}
 
 
-{# Returns the CTE `classified` of a batch, with those that it needs. An engine that looks nothing up takes every row. #}
+{# Returns the CTE `classified` of a batch, with the CTEs that it needs. An engine without a lookup takes every row. #}
 {% macro _classification(source, ledger, settings, columns, batch) %}
     {% set unread = collapsing._unread_rows(source, settings, columns, batch) %}
     {% if collapsing._engine(settings).looks_up %}
@@ -155,8 +155,8 @@ where {{ 'ledger_applied' if settings.combine else "ledger_decision in ('applied
 
 
 {#
-    Returns the rows that a batch takes, with the package's words for what they are. In a run their number comes with them: in generated
-    code a literal that changes with each run would mean new, cold code each time.
+    Returns the rows that a batch takes, with the columns of the fold. In a run the batch number comes with them: a literal that changes
+    with each run would mean newly generated, cold code each time.
 #}
 {% macro _unread_rows(source, settings, columns, batch) -%}
 select

@@ -22,7 +22,7 @@
 {% endmacro %}
 
 
-{# Raises an error about a ledger that would take rows for new again, once an optimize has left them out. #}
+{# Raises an error for a ledger whose next run would append again the rows that an optimize has removed. #}
 {% macro _check_optimizable(model_name, settings) %}
     {% if collapsing._engine(settings).keeps_every_row and not settings.block %}
         {{ collapsing._raise(
@@ -76,7 +76,7 @@
 {% endmacro %}
 
 
-{# Writes a base of the batches up to `upto`, and prints what there was before and what is left. #}
+{# Writes a base of the batches up to `upto`, and prints rows and bytes before and after. #}
 {% macro _fold_into_base(node, relation, batches, upto, sql, has_readers=true) %}
     {% set before = collapsing._size_of(relation, batches) %}
     {% do collapsing._say(node.name, 'folding the batches up to ' ~ upto ~ ' into a base') %}
@@ -90,7 +90,7 @@
 {# Returns up to which batch a ledger can be folded into its base. #}
 {% macro _foldable_batches(node, ledger, batches, manifest, keep_batches) %}
     {% set limit = namespace(upto=collapsing._read_by_all(node, ledger, batches.last - keep_batches)) %}
-    {#- a batch that a later one takes back is not folded without it: a base cannot be passed over in part -#}
+    {#- a batch is not folded without the later batch that takes it back: readers cannot skip a part of a base -#}
     {% for pair in manifest.undone if pair[1] <= limit.upto < pair[0] %}
         {% set limit.upto = pair[1] - 1 %}
     {% endfor %}
@@ -116,7 +116,7 @@
 {% endmacro %}
 
 
-{# Returns whether batches that a projection holds no rows of have none for it; it is then marked as having read them. #}
+{# Returns whether batches of which a projection has no rows have none to add; it is then marked as having read them. #}
 {% macro _has_read(projection, source, after, upto) %}
     {#- tombstones of a ledger count for nothing -#}
     {% set counting = ' and ledger_sign <> 0' if collapsing._kind_if_any(collapsing._model_of(source)) == 'ledger' else '' %}

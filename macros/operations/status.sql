@@ -108,7 +108,7 @@
 {% endmacro %}
 
 
-{# Returns in words how far a projection has read its ledger, which holds the batches `batches`. #}
+{# Returns in words how far a projection has read its ledger, which has the batches `batches`. #}
 {% macro _lag_of(node, batches) %}
     {% set relation = adapter.get_relation(node.database, node.schema, node.alias) %}
     {% set read = collapsing._batches_of(relation) if relation is not none else none %}
@@ -117,7 +117,7 @@
 {% endmacro %}
 
 
-{# Prints what there is to say of a model, a line each. #}
+{# Prints the state of a model, one line per item. #}
 {% macro _print_status(node, lines) %}
     {% do print(node.name) %}
     {% for label, value in lines.items() %}

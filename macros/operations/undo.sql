@@ -26,7 +26,7 @@
 
 {#
     Returns what an undo or redo is to do: `target`, the batch whose negation is appended, and what it `says`; `needless` where it is done
-    already, `is_refused` where it cannot be done. A negation gives the state before its target only upon the state right after that: the
+    already, `is_refused` if it cannot be done. A negation restores the state before its target only from the state right after that: the
     target of an undo is the newest batch that counts, and of a redo an undo that no batch that counts has followed.
 #}
 {% macro _plan_undo(batches, manifest, batch, redo) %}
@@ -77,7 +77,7 @@
 {% endmacro %}
 
 
-{# Raises an error where a ledger has no undo, or is asked for one in words that mean nothing. `choices` are {argument: given}. #}
+{# Raises an error if a ledger cannot be undone, or an argument is not a boolean. `choices` are {argument: given}. #}
 {% macro _check_undo(node, settings, batch, choices) %}
     {% for name, given in choices.items() if given is not boolean %}
         {{ collapsing._raise(node.name, "undo's " ~ name ~ ' must be true or false; given: ' ~ given) }}
@@ -155,7 +155,7 @@
         {{ return(undo) }}
     {% endif %}
     {% set columns = collapsing._describe(ledger).columns | map(attribute='name') | list %}
-    {#- where a row stands in its block is of the row that brought it: of the cancel row, once that is taken back -#}
+    {#- the columns that order rows in a block are of the row that carried them: of the cancel row, once that is taken back -#}
     {% set own = columns | reject('in', settings.order_by + collapsing._system_columns()) | list %}
     {% set row = collapsing._key_as_json(settings.key) ~ ' as ledger_key, to_json(struct(' ~ collapsing._row_list(own)
         ~ ')) as ledger_row' %}

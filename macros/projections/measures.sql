@@ -105,7 +105,7 @@
 {% macro _sum_that_fits(part, dtype) %}
     {% set total = 'try_sum(' ~ part ~ ')' %}
     {% if dtype == 'double' %}
-        {#- on the way to a sum that fits, floats may pass what does: such are added up as multiples of 2 to the 64 -#}
+        {#- an intermediate sum of floats may exceed the range although the total fits: such sums are of multiples of 2 to the 64 -#}
         {% set small = '5.421010862427522E-20D' %}
         {% set multiple = 'try_sum(' ~ part ~ ' * ' ~ small ~ ') / ' ~ small %}
         {{ return('coalesce(' ~ collapsing._if_finite(total, total) ~ ', ' ~ collapsing._if_finite(multiple, multiple) ~ ')') }}
@@ -116,13 +116,13 @@
 {% endmacro %}
 
 
-{# Returns SQL for something where a double is neither infinite nor NaN, which Spark orders above infinity; else NULL. #}
+{# Returns SQL for something if a double is neither infinite nor NaN, which Spark orders above infinity; otherwise NULL. #}
 {% macro _if_finite(double, something) %}
     {{ return('if(abs(' ~ double ~ ") < double('infinity'), " ~ something ~ ', null)') }}
 {% endmacro %}
 
 
-{# Returns SQL for the sum of a part in the type that it is kept in: NULL of none, and an error where it does not fit. #}
+{# Returns SQL for the sum of a part in the type in which it is kept: NULL for no values, an error if it does not fit. #}
 {% macro _sum_to_keep(part, dtype, projection, measure) %}
     {{ return(
         'if(count(' ~ part ~ ') = 0, null, '
@@ -131,7 +131,7 @@
 {% endmacro %}
 
 
-{# Returns SQL for a value that is never NULL where it fits: stops the query otherwise, and names projection and measure. #}
+{# Returns SQL for a value that is NULL only if it does not fit: the query then names projection and measure in an error. #}
 {% macro _or_error(value, projection, measure) %}
     {{ return('coalesce(' ~ value ~ ', raise_error(' ~ collapsing._text_literal(
         "collapsing: projection '" ~ projection.identifier ~ "': measure '" ~ measure ~ "' does not fit its type"
@@ -168,7 +168,7 @@
 {% endmacro %}
 
 
-{# Raises an error when a measure is asked of values that do not add up or do not compare. #}
+{# Raises an error if the values of a measure cannot be added up or compared. #}
 {% macro _check_type(measure, type) %}
     {% set says = "measure '" ~ measure.name ~ "': " ~ measure.aggregate %}
     {% if measure.function in ['sum', 'avg']

@@ -16,7 +16,7 @@
 {% endmacro %}
 
 
-{# Returns the rows of a projection's base. What adds up to nothing is left out, and with it what floats have left behind. #}
+{# Returns the rows of a projection's base. Groups that add up to nothing are left out, with any residue of floats. #}
 {% macro _merged_partials(projection, batches, upto) %}
 {%- set merged, kept, counts = [], [], [] -%}
 {%- for column in collapsing._describe(projection).columns -%}

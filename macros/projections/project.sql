@@ -142,7 +142,7 @@ having count(*) > 0
 {% endmacro %}
 
 
-{# Returns SQL that is computed in rows of groups only, in whose grouping set no column of values is; elsewhere something else. #}
+{# Returns SQL that is computed only in rows of groups, whose grouping set has no column of values; other rows get `otherwise`. #}
 {% macro _of_groups(sql, values, otherwise) %}
     {{ return('if(grouping_id() = ' ~ (2 ** (values | length) - 1) ~ ', ' ~ sql ~ ', ' ~ otherwise ~ ')' if values else sql) }}
 {% endmacro %}

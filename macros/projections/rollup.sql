@@ -8,8 +8,8 @@
     {% if kind is none %}
         {{ collapsing._raise(
             model.name,
-            "a projection reads a ledger, a model whose settings say how its rows collapse, or another projection; '"
-            ~ source.identifier ~ "' is none"
+            "a projection reads a ledger (a model whose settings say how its rows collapse) or another projection; '"
+            ~ source.identifier ~ "' is neither"
         ) }}
     {% elif kind == 'projection' %}
         {% set of_source = collapsing._projection_settings(node.name, node.config.meta.collapsing) %}
@@ -81,7 +81,7 @@ added as (
 {% endmacro %}
 
 
-{# Returns the measure of a source projection that a rollup's measure adds up; stops where the groups do not give it. #}
+{# Returns the measure of a source projection that a rollup's measure adds up. Raises an error if groups cannot give it. #}
 {% macro _source_measure(measure, source_projection) %}
     {% set allowed = {'sum': ['count', 'sum'], 'min': ['min'], 'max': ['max']} %}
     {% set found = source_projection.measures | selectattr('name', 'equalto', measure.argument.strip('`')) | list %}

@@ -1,13 +1,13 @@
 {#
-    Sees to it that a projection's table is there and fits its source and settings; returns
+    Makes sure that a projection's table exists and fits its source and settings; returns
         after, upto   the batches (after, upto] of its source are unread; `after` none where all of it is to be read
         number        the batch number of the rows that this run writes
         types         as _project takes them
         batches       as _batches_of returns it of the projection
         rebuild       whether what it has is to be replaced, in one commit, by a base that is read from the whole of its source
         properties    what a rebuilt table is marked with
-    One that no longer fits, because its source was rebuilt or its settings have changed, is rebuilt: as a new base where its columns
-    stay, so that readers never lose it; else the table is created again.
+    A table that no longer fits, because its source was rebuilt or its settings have changed, is rebuilt: as a new base if its columns
+    stay the same, so that readers never lose it; otherwise the table is created again.
 #}
 {% macro _ready_partials(projection, existing, source, settings, source_projection) %}
     {% set described = collapsing._describe(projection) if existing is not none and not existing.is_view else none %}
@@ -24,7 +24,7 @@
         {% set stale = 'its group_by, its measures or the projection that it reads are not those that it was built from' %}
     {% elif read and (not of_source or read.last > of_source.last or read.last < of_source.first) %}
         {% set stale = 'what it reads has been rebuilt' %}
-    {% elif built_from.zone != zone %}
+    {% elif built_from.zone and built_from.zone != zone %}
         {% set stale = "its SQL depends on the session's time zone, which was " ~ built_from.zone ~ ' and is ' ~ zone %}
     {% endif %}
     {% if flags.EMPTY and stale %}
@@ -87,7 +87,7 @@
 {% endmacro %}
 
 
-{# Warns of views below a projection that this command does not build: their SQL was made for the columns that it had. #}
+{# Warns about views over a projection that this command does not build: their SQL was made for its old columns. #}
 {% macro _warn_of_views() %}
     {% set views = [] %}
     {% for node in graph.nodes.values() if model.unique_id in node.depends_on.nodes and node.resource_type == 'model'
@@ -106,8 +106,8 @@
     {% set read = node.depends_on.nodes | map('replace', 'model.', '') | join(', ') %}
     {% if sources | length != 1 %}
         {{ collapsing._raise(
-            node.name, 'a projection reads one ledger, a model whose settings say how its rows collapse, or one projection, through ref(); '
-            ~ (read or 'what it reads') ~ (' is none' if not sources else ' are several')
+            node.name, 'a projection reads exactly one ledger (a model whose settings say how its rows collapse) or one projection, through ref(); '
+            ~ ('it reads none' if not sources else 'it reads several') ~ (': ' ~ read if read)
         ) }}
     {% endif %}
     {{ return(ref(sources[0].package_name, sources[0].name, version=sources[0].version)) }}
@@ -115,8 +115,8 @@
 
 
 {#
-    Returns what tells apart what a projection can have been built from: its settings, the models that it reads, and the build of
-    a source projection among them. `layout` is to be raised when other columns are kept for the same settings.
+    Returns a signature of what a projection is built from: its settings, the models that it reads, and the build of
+    a source projection among them. Raise `layout` when other columns are kept for the same settings.
 #}
 {% macro _signature(settings) %}
     {{ return(local_md5(tojson({
@@ -126,8 +126,8 @@
 
 
 {#
-    Returns the names of the builds of the projections that this model reads. Batch numbers do not tell two builds apart: one that
-    is rebuilt has the number of the ledger's last batch, as it may have had before.
+    Returns the names of the builds of the projections that this model reads. Batch numbers cannot distinguish two builds: after a
+    rebuild a projection has the number of the ledger's last batch, as it may have had before.
 #}
 {% macro _source_builds() %}
     {% set builds = {} %}

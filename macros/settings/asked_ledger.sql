@@ -1,4 +1,4 @@
-{# Returns the graph's node of the ledger that a public macro is given; an error names what was given instead. #}
+{# Returns the graph's node of the ledger given to a public macro. Raises an error that names what was given instead. #}
 {% macro _asked_ledger(asked_by, relation) %}
     {% do collapsing._check_relation(asked_by, relation) %}
     {% set node = collapsing._model_of(relation) %}
@@ -30,7 +30,7 @@
 {% endmacro %}
 
 
-{# Returns the table or view of a stage, `node` in the graph, or stops where it is not there. #}
+{# Returns the table or view of a stage, `node` in the graph. Raises an error if it does not exist. #}
 {% macro _relation_of_stage(asked_by, node) %}
     {% set name = node.alias or node.identifier %}
     {% set relation = adapter.get_relation(node.database, node.schema, name) %}

@@ -1,4 +1,4 @@
-{# Stops with an error that begins with the model it is about. #}
+{# Raises an error that begins with the name of the model. #}
 {% macro _raise(model_name, message) %}
     {{ exceptions.raise_compiler_error("collapsing: model '" ~ model_name ~ "': " ~ message) }}
 {% endmacro %}
@@ -12,7 +12,7 @@
 {% endmacro %}
 
 
-{# Raises an error at the first setting that nobody knows: a misspelt one must not pass for a default. #}
+{# Raises an error for the first unknown setting: a misspelt one must not leave the default in force unnoticed. #}
 {% macro _check_known(model_name, settings, known) %}
     {% for setting in settings if setting not in known %}
         {{ collapsing._raise(
@@ -22,7 +22,7 @@
 {% endmacro %}
 
 
-{# Returns the value of a setting that is one of a few words, the first of them where nothing is given. #}
+{# Returns the value of a setting that is one of a few words, by default the first of them. #}
 {% macro _one_of(model_name, given, setting, allowed) %}
     {% set value = given.get(setting, allowed[0]) %}
     {% if value not in allowed %}
@@ -55,7 +55,7 @@
 {% endmacro %}
 
 
-{# Raises an error when an engine lacks a setting, or is given one that has no effect with it: that would mislead. #}
+{# Raises an error if a setting that the engine needs is missing, or one that it ignores is given. #}
 {% macro _check_engine(model_name, settings, given) %}
     {% set engine = collapsing._engine(settings) %}
     {% set name = settings.engine ~ (' with input: signed' if settings.input == 'signed' else '') %}

@@ -52,7 +52,7 @@
 {% endmacro %}
 
 
-{# Raises an error where one setting needs another, or two say the same. #}
+{# Raises an error if one setting needs another, or two mean the same. #}
 {% macro _check_together(model_name, settings, given) %}
     {% if settings.sign and settings.is_deleted %}
         {{ collapsing._raise(model_name, "settings 'sign' and 'is_deleted' both mark deletes: give one of them") }}
@@ -73,7 +73,7 @@
 {% endmacro %}
 
 
-{# `combine` merges values: what orders or identifies a row cannot be merged. #}
+{# Raises an error if `combine` names a column that orders or identifies rows: such values cannot be merged. #}
 {% macro _check_combine(model_name, settings) %}
     {% set combine = settings.combine %}
     {% if combine is not mapping or combine.values() | select('string') | list | length != combine | length %}
@@ -99,7 +99,7 @@
 {% endmacro %}
 
 
-{# A retention is taken from the greatest version: there must be one number or time that it can be taken from. #}
+{# Raises an error if a retention cannot be subtracted from the greatest version, which must be a single number or time. #}
 {% macro _check_retention(model_name, settings) %}
     {% set retention = settings.tombstone_retention %}
     {% set is_sql = (retention is string and retention != '') or (retention is number and retention is not boolean) %}

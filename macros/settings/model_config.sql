@@ -1,11 +1,11 @@
 {#
-    What a model may say beside its settings: its SQL is one call, and of dbt's configs some have no effect, since the settings say the same.
+    What a model may have besides its settings: its SQL is one call, and some of dbt's configs have no effect, because the package decides.
 #}
 
 
 {# Raises an error where a model's SQL is more than the call of the macro, and warns of configs of dbt that have no effect. #}
 {% macro _check_model(kind) %}
-    {#- a mapping in a call may end in two braces too, but then the call goes on -#}
+    {#- a mapping in a call may end in two braces as well, but then the call continues -#}
     {% set blocks = '(?s)\\{\\{.*?\\}\\}(?!\\s*[),\\]}])|\\{%.*?%\\}|\\{#.*?#\\}|/\\*.*?\\*/|--[^\\n]*' %}
     {% set rest = modules.re.sub(blocks, '', model.raw_code) %}
     {% if rest.strip() %}
@@ -23,7 +23,7 @@
     {% for name, said_by in instead.items() if config.get(name) %}
         {% do without_effect.append(name ~ ' (decided by ' ~ said_by ~ ')') %}
     {% endfor %}
-    {#- in the model's own file: for a whole project it is a default like any other -#}
+    {#- only in the model's own file: for a whole project it is a default like any other -#}
     {% do without_effect.append('materialized (decided by collapsing.' ~ kind ~ ')')
         if modules.re.search('\\bmaterialized\\s*=', model.raw_code) and 'incremental_' ~ kind not in model.raw_code %}
     {% do exceptions.warn(
@@ -33,9 +33,9 @@
 
 
 {#
-    Runs at the end of every dbt command: warns of models that it built with settings and without the call that they are for, and of models that
-    read the table of a ledger or projection, in which rows and the rows that cancel them stand beside each other. A comment in a model's SQL,
-    `collapsing: raw` between the marks of Jinja's comments, says that it means to.
+    Runs at the end of every dbt command: warns about models that were built with settings but without the macro that they are for, and about
+    models that read the table of a ledger or projection, which contains rows and the rows that cancel them. A Jinja comment in a model's SQL,
+    `collapsing: raw`, says that this is intended.
 #}
 {% macro _warn_of_misuse(results) %}
     {% for result in results if execute and collapsing._may_write() and result.node.resource_type == 'model' %}

@@ -3,10 +3,10 @@
     and nowhere else.
 #}
 {% macro _model_of(relation) %}
-    {#- a subquery has none; to Spark letters of either case are one -#}
+    {#- a subquery has no identifier; Spark does not distinguish upper and lower case -#}
     {% set identifier, schema = (relation.identifier or '') | lower, (relation.schema or '') | lower %}
     {% for node in graph.nodes.values() if node.resource_type == 'model' %}
-        {#- the names of shards are asked of no other model: this is called often, of every model there is -#}
+        {#- only models with shards need their names looked up: this is called often, for every model -#}
         {% set is_of_shard = identifier.startswith(node.alias | lower ~ '__shard_') %}
         {% if node.schema | lower == schema and (node.alias | lower == identifier
             or (is_of_shard and identifier in collapsing._shard_names(node) | map('lower'))) %}
@@ -23,7 +23,7 @@
 {% endmacro %}
 
 
-{# Returns 'ledger' or 'projection': what the settings of a node make of it. Neither is an error that names the model. #}
+{# Returns 'ledger' or 'projection', by the settings of a node. Raises an error that names the model if it is neither. #}
 {% macro _kind_of(node, asked_by) %}
     {% set kind = collapsing._kind_if_any(node) %}
     {% if kind is none %}

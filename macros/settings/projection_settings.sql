@@ -77,7 +77,7 @@
 {% endmacro %}
 
 
-{# Returns SQL for one value of several: the value itself, or a struct that is NULL where one of them is. #}
+{# Returns SQL for one value made of several: the value itself, or a struct that is NULL if one of them is. #}
 {% macro _one_argument(arguments) %}
     {% if arguments | length == 1 %}
         {{ return(arguments[0]) }}
@@ -92,8 +92,8 @@
 
 
 {#
-    Returns the arguments in the SQL between the parentheses of a call, or none where it closes a parenthesis that it did not
-    open: 'a) + sum(b' is two aggregates, not one.
+    Returns the arguments in the SQL between the parentheses of a call, or none if it closes a parenthesis that it did not
+    open: 'a) + sum(b' are two aggregates, not one.
 #}
 {% macro _arguments_of(sql) %}
     {% set state = namespace(depth=0, lowest=0, argument='') %}

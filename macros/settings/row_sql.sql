@@ -1,8 +1,8 @@
 {#
     The SQL of a setting is evaluated for every copy of a row: for a state row, for the row that cancels it, and when a batch is replayed.
-    All must give the same, so it has to be a function of the row's own columns. Spark says whether it is: in the condition of a join
-    it allows one deterministic value of a row, no aggregate, window or generator, nothing that tells where a row is stored. Its analysed
-    plan shows the rest: subqueries, and functions of the moment or of the session.
+    All must give the same value, so it has to be a function of the row's own columns. Spark checks most of this: in a join condition
+    it allows one deterministic value of a row, no aggregate, window or generator, and nothing that depends on where a row is stored. Its
+    analysed plan shows the rest: subqueries, and functions of the current time or the session.
 #}
 
 
@@ -32,10 +32,10 @@
 
 {#
     Returns the analysed plan of a join on the condition that some SQL is NULL, or Spark's error in its place; arguments as _check_row_sql has
-    them. SQL that does not parse is an error of ours: of Spark's nobody could tell which setting it is about.
+    them. SQL that does not parse raises an error of this package, because Spark's would not say which setting it is about.
 #}
 {% macro _analysed_plan(model_name, setting, sql, given, rows) %}
-    {#- on one line with what follows: a comment at its end would hide that here, and elsewhere too -#}
+    {#- on one line with what follows: a comment at the end of the SQL would hide that, here and wherever the SQL is used -#}
     {% set explained = try_or_compiler_error(
         "collapsing: model '" ~ model_name ~ "': setting '" ~ setting ~ "' must be SQL that Spark can parse; given: " ~ given,
         collapsing._rows_of, 'explain extended select 1 from ' ~ rows ~ ' on (' ~ sql ~ ') is null'
@@ -52,7 +52,7 @@
 
 {#
     Raises an error where the SQL of a ledger's settings cannot be evaluated, before anything is written: that of `combine` over the columns of two
-    rows, `tombstone_retention` as what is taken from a version.
+    rows, and that of `tombstone_retention` as what is subtracted from a version.
 #}
 {% macro _check_ledger_sql(settings, columns) %}
     {% set kept, other = collapsing._kept_columns(columns, settings), [{'name': 'other', 'dtype': 'int'}] %}
@@ -77,7 +77,7 @@
 {% endmacro %}
 
 
-{# Returns in words what of a condition can change while the row does not, or none. Text in quotes of the SQL calls nothing. #}
+{# Returns in words which part of a condition can change while the row does not, or none. Text in quotes calls no function. #}
 {% macro _changing_part(condition, sql) %}
     {% set calls = modules.re.sub("'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"", "''", sql) %}
     {% set moment = '(?i)\\b(current_\\w+|now|localtimestamp|session_user|user|version)\\(' %}

@@ -27,7 +27,7 @@
 {% endmacro %}
 
 
-{# Returns the names of the tables that a model has in the shards, in a run that is about none of them; else none. #}
+{# Returns the names of a model's tables in the shards, in a run that is not about one shard; otherwise none. #}
 {% macro _shard_names(node) %}
     {% set names = [] %}
     {% for shard in range(0 if collapsing._shard_of_run() is not none else collapsing._shards_of(node) or 0) %}
@@ -64,7 +64,7 @@
 {% endmacro %}
 
 
-{# Raises an error where something is about one table of a model that has one for each shard, and the run does not say which. #}
+{# Raises an error if something needs one table of a model that has a table per shard, and the run does not say which. #}
 {% macro _check_one_shard(node) %}
     {% set shards = collapsing._shards_of(node) %}
     {% if shards and collapsing._shard_of_run() is none %}
@@ -77,7 +77,7 @@
 
 
 {#
-    Raises an error where final is asked for what it cannot give of the shards: one state of all after a batch, for each has batches of its own;
+    Raises an error if final cannot give what is asked of shards: one state of all shards after a batch, because each shard has its own batches;
     or, for a model that others read, the rows of the one shard that this run is about.
 #}
 {% macro _check_final_of_shards(node, as_of) %}
@@ -86,7 +86,7 @@
     {% elif collapsing._shards_of(node) and collapsing._shard_of_run() is not none
         and collapsing._may_write() and model.resource_type == 'model' %}
         {{ collapsing._raise(
-            model.name, "final of '" ~ node.name ~ "' would leave it with the rows of shard " ~ collapsing._shard_of_run() ~ ' alone:'
+            model.name, "final of '" ~ node.name ~ "' would give it the rows of shard " ~ collapsing._shard_of_run() ~ ' only:'
             ~ ' build it in a run without the variable collapsing_shard'
         ) }}
     {% endif %}
@@ -106,7 +106,7 @@
         ) }}
     {% elif shard >= shards %}
         {{ collapsing._raise(
-            model.name, 'the variable collapsing_shard must be from 0 to ' ~ (shards - 1) ~ ', for its keys are split into ' ~ shards
+            model.name, 'the variable collapsing_shard must be from 0 to ' ~ (shards - 1) ~ ', because its keys are split into ' ~ shards
             ~ ' shards; given: ' ~ shard
         ) }}
     {% elif not this.identifier.endswith('__shard_' ~ shard) %}

@@ -1,4 +1,4 @@
-{# Returns quoted columns as a list for a select, a line each; `of` is the alias they are taken from. #}
+{# Returns quoted columns as a list for a select, one per line; `of` is the alias that they are taken from. #}
 {% macro _select_list(columns, of=none, indent=8) %}
     {% set parts = [] %}
     {% for column in columns %}
@@ -52,8 +52,8 @@
 
 
 {#
-    Returns a type, as Spark shows it, in the form that a statement takes: the names of fields are quoted, and a timestamp is the one
-    that it was, whatever spark.sql.timestampType makes of the word.
+    Returns a type, as Spark shows it, in the form that a statement takes: the names of fields are quoted, and a timestamp keeps its
+    type, whatever spark.sql.timestampType makes of the word.
 #}
 {% macro _ddl_type(dtype) %}
     {% set at, stack, ddl = namespace(name=none, word='', parentheses=0), [], [] %}

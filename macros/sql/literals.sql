@@ -5,8 +5,8 @@
 
 
 {#
-    Returns SQL for text of data in a form that survives the way to the driver and back, be its bytes no UTF-8: as it is, where all of it
-    is plain ASCII; else `$` and its bytes in hexadecimal digits. See _carried_literals.
+    Returns SQL for text of data in a form that survives the way to the driver and back even if its bytes are not UTF-8: unchanged if it
+    is plain ASCII, otherwise `$` and its bytes in hexadecimal digits. See _carried_literals.
 #}
 {% macro _carried_text(sql) %}
     {{ return('if(' ~ sql ~ ' rlike \'[^ !"#%&(-Z_-~]\', concat(\'$\', hex(' ~ sql ~ ')), ' ~ sql ~ ')') }}

@@ -10,7 +10,7 @@
 {% endmacro %}
 
 
-{# Runs a statement whose answer nobody needs. #}
+{# Runs a statement whose result is not needed. #}
 {% macro _execute(sql) %}
     {% call statement('collapsing', auto_begin=False) %}
         {{ sql }}

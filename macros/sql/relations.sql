@@ -58,7 +58,7 @@
 {% endmacro %}
 
 
-{# Tells dbt's cache of a table that was created without its help, so that load_relation finds it. #}
+{# Tells dbt's cache about a table that was created without dbt's help, so that load_relation finds it. #}
 {% macro _add_to_cache(relation) %}
     {#- dbt_created: dbt compares the names of other relations with their letters as they are -#}
     {% do adapter.cache_added(relation.incorporate(type='table', dbt_created=true)) if load_relation(relation) is none %}
@@ -105,8 +105,8 @@
 
 
 {#
-    Writes out the types of columns that Spark has abbreviated: in a description, but not in typeof, it leaves out what a struct has over 25
-    fields (spark.sql.debug.maxToStringFields). `source` is what can stand behind `from`.
+    Restores the types of columns that Spark has abbreviated: in a description, but not in typeof, it omits the fields of a struct beyond the
+    25th (spark.sql.debug.maxToStringFields). `source` is what can stand behind `from`.
 #}
 {% macro _spell_out_types(columns, source) %}
     {% set abbreviated, types = [], [] %}

@@ -1,7 +1,7 @@
 {#
-    What is stored is stored by batch: batches, append, register if empty, write base, drop and recreate are all that the rest of the
-    package asks of a table. Plain parquet does them in parquet.sql, formats with a transaction log in log_formats.sql; who calls
-    does not ask which. In each, `model_relation` is the ledger or projection whose format a table beside it has.
+    Everything is stored by batch: batches, append, register if empty, write base, drop and recreate are all that the rest of the
+    package asks of a table. parquet.sql does them on plain parquet, log_formats.sql on formats with a transaction log; callers
+    need not know which. In each, `model_relation` is the ledger or projection whose format a table beside it has.
 
     Batches 1, 2, ... are appended. A base, the batch -n, stands for the batches 1 to n.
 #}
@@ -142,8 +142,8 @@
 
 
 {#
-    Returns a query of one row that counts for nothing, sign 0 and NULLs, for a batch or base that has no other: who reads the rows
-    asks them for its number.
+    Returns a query of one row that counts for nothing, sign 0 and NULLs, for a batch or base that has no other row: readers learn its
+    number from its rows.
 #}
 {% macro _placeholder_row(relation, number) %}
     {% set values = [] %}

@@ -1,7 +1,7 @@
 {#
-    What counts in the tables beside a ledger, for SQL that stays in a view: no number of a batch is in it, the tables are asked by every
-    query. A batch of the ledger is committed if the ledger has rows of it or of a later one. Of a batch without rows, which plain parquet
-    registers where no query sees it, the history tells, which is written after the commit.
+    What counts in the tables beside a ledger, for SQL that stays in a view: it contains no batch number, and reads the tables in every
+    query. A batch of the ledger is committed if the ledger has rows of it or of a later one. A batch without rows, which plain parquet
+    registers where no query sees it, is found in the history, which is written after the commit.
 #}
 
 

@@ -1,8 +1,8 @@
 {#
     A lock keeps two runs from writing one table at once. It is the table <table>__lock, whose properties say which run has it and
-    since when: creating a table is one act in the metastore, so that of two runs one gets it and the other reads whose it is.
+    since when: creating a table is one atomic act in the metastore, so of two runs one gets the lock and the other reads whose it is.
 
-    A Spark session of dbt's own upon an embedded Derby metastore needs none: Derby lets one process in. A run that is killed
+    A Spark session inside dbt's process with an embedded Derby metastore needs none: Derby admits one process. A run that is killed
     elsewhere leaves its lock behind. It is stale after `collapsing_lock_timeout_hours`, or is removed by the operation unlock.
 #}
 {% macro _acquire_lock(name, relation) %}
@@ -49,8 +49,8 @@
 
 
 {#
-    Returns whether no other process can write: dbt's own Spark session (a server's has another name), upon a metastore of its own
-    that is Derby, the default. Asked once per dbt command: the graph is what all models of a command share.
+    Returns whether no other process can write: Spark runs inside dbt's process (a server's session has another name), with an embedded
+    Derby metastore, the default. Found out once per dbt command, and kept in the graph, which all models of a command share.
 #}
 {% macro _is_sole_writer() %}
     {% if 'collapsing_sole_writer' not in graph %}

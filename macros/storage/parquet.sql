@@ -64,8 +64,8 @@ insert overwrite table {{ relation }} partition (ledger_batch)
 
 
 {#
-    Drops what a base stands for. Each batch changes folders with an empty one of <table>__dropped, which owns its files until the next
-    optimize, so that queries that read them end well, and is then dropped; every step can be done again.
+    Drops what a base stands for. Each batch exchanges folders with an empty one of <table>__dropped, which owns its files until the next
+    optimize, so that queries which read them can finish, and is then dropped. Every step can be repeated.
 #}
 {% macro _parquet_drop_covered(relation, batches) %}
     {% set dropped = collapsing._beside(relation, 'dropped') %}
@@ -100,8 +100,8 @@ insert overwrite table {{ relation }} partition (ledger_batch)
 
 {#
     Drops a table, if there is one, and creates it empty. Spark refuses to create a table over a folder with files, which a kill in
-    the middle of a drop leaves: <table>__unfinished, an external table over the folder, is created first. Where it is found beside no
-    table, the files are left-overs of ours, and an overwrite without rows removes them.
+    the middle of a drop leaves: <table>__unfinished, an external table over the folder, is created first. If it exists without the
+    table, the files are left-overs of this package, and an overwrite without rows removes them.
 #}
 {% macro _parquet_recreate(relation, columns, properties) %}
     {% set existing, unfinished = load_relation(relation), collapsing._beside(relation, 'unfinished') %}

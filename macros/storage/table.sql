@@ -5,7 +5,7 @@
     create      'create table' or 'create or replace table'
     columns     [{name, dtype}], ledger_batch among them: the tables are partitioned by it
     properties  {name: value} of the package's own
-    options     {name: value} of the package's own, which overrule a config of the same name
+    options     {name: value} of the package's own, which override a config of the same name
 #}
 {% macro _create_table(create, relation, columns, properties, options) %}
     {% set options = dict(config.get('options') or {}, **options) %}

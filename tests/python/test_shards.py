@@ -122,7 +122,7 @@ def test_a_run_that_is_not_about_one_shard_is_refused(folded: DbtProject, capsys
     folded.fails("run-operation", "collapsing.status", "--args", '{"model": "by_block"}')
     assert say_which in capsys.readouterr().out
     said = folded.fails("run", "--select", "by_block", variables={"collapsing_shard": 2})
-    assert "collapsing_shard must be from 0 to 1, for its keys are split into 2 shards; given: 2" in said
+    assert "collapsing_shard must be from 0 to 1, because its keys are split into 2 shards; given: 2" in said
     said = folded.fails("run", "--select", "by_block", variables={"collapsing_shard": "first"})
     assert 'collapsing_shard must be a whole number from 0; given: "first"' in said
 
@@ -130,7 +130,7 @@ def test_a_run_that_is_not_about_one_shard_is_refused(folded: DbtProject, capsys
 def test_a_model_that_is_not_the_shards_is_refused(folded: DbtProject) -> None:
     first = {"collapsing_shard": 0}
     said = folded.fails("run", "--select", "live_events", variables=first)
-    assert "final of 'by_block' would leave it with the rows of shard 0 alone" in said
+    assert "final of 'by_block' would give it the rows of shard 0 only" in said
     folded.write("models/whole.sql", model("ledger(ref('events'))", LEDGER))
     said = folded.fails("run", "--select", "whole", variables=first)
     assert "model 'whole': its keys are not split into shards (setting 'shards'), and this run is about shard 0" in said

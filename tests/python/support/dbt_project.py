@@ -32,7 +32,7 @@ def values(rows: Iterable[tuple]) -> str:
 
 
 def stranger_files(name: str, target: str = "parquet", package: Path = REPOSITORY) -> dict[str, str]:
-    """Give what makes a folder a project of a stranger's that installs the package from a folder, {path: text}.
+    """Give the files of a user's project that installs the package from a folder, {path: text}.
 
     `name` is its schema too; its tables have the format of the target of profiles.yml.
     """
@@ -154,7 +154,7 @@ class DbtProject:
 
 
 class Warnings:
-    """Hears dbt's events; its text is what was warned of, a warning a line."""
+    """Hears dbt's events; its text is the warnings, one per line."""
 
     def __init__(self) -> None:
         self._heard: list[str] = []

@@ -1,0 +1,104 @@
+"""scripts/report: a page about a project's ledgers that says what is true of them, and refers to nothing else."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.dbt_project import LEDGER, REPOSITORY, VIEW, model
+
+pytestmark = pytest.mark.only("parquet")  # it asks the package's own macros, which other suites run on every target
+
+# Three blocks: two keys, an update with a copy and a late event, a delete with a bad row
+ARRIVED = [
+    "(1, 1, false, 10, 'b1'), (2, 1, false, 20, 'b1')",
+    "(1, 3, false, 12, 'b2'), (1, 3, false, 12, 'b2'), (2, 0, false, 9, 'b2')",
+    "(2, 5, true, 20, 'b3'), (cast(null as int), 1, false, 1, 'b3')",
+]
+SUMS = {"group_by": ["amount"], "measures": {"n": "count(*)"}}
+
+
+def _stage(blocks: int) -> str:
+    rows = ", ".join(ARRIVED[:blocks])
+    return f"{VIEW}select * from values {rows} as arrived (id, version, is_deleted, amount, block)"
+
+
+@pytest.fixture(scope="module")
+def report():
+    specification = importlib.util.spec_from_file_location("ledger_report", REPOSITORY / "scripts" / "report.py")
+    module = importlib.util.module_from_spec(specification)
+    specification.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def reported(make_project):
+    settings = {**LEDGER, "on_bad_rows": "reject", "count_decisions": True}
+    project = make_project(
+        "reported",
+        {
+            "models/stg.sql": _stage(1),
+            "models/orders_ledger.sql": model("ledger(ref('stg'))", settings),
+            "models/sums.sql": model("projection(ref('orders_ledger'))", SUMS),
+        },
+    )
+    heard: list[str] = []
+    assert project.invoke("run", callbacks=[lambda event: heard.append(event.info.msg)]).success
+    for blocks in (2, 3):
+        project.write("models/stg.sql", _stage(blocks))
+        project.run("run", "--select", *(["stg", "orders_ledger"] if blocks == 3 else []), *(["+sums"] if blocks == 2 else []))
+    return project, heard
+
+
+def test_a_first_run_of_a_projection_does_not_speak_of_building_it_again(reported) -> None:
+    assert any("batch 1" in line for line in reported[1])
+    assert [line for line in reported[1] if "building it again" in line] == []
+
+
+def _make(report, project, monkeypatch, out: Path, *more: str) -> int:
+    given = ["--project-dir", str(project.directory), "--profiles-dir", str(project.directory), "--out", str(out)]
+    monkeypatch.setattr(sys, "argv", ["report", *given, *more])
+    return report.main()
+
+
+def test_the_page_says_what_the_ledger_holds(report, reported, monkeypatch, tmp_path: Path) -> None:
+    project = reported[0]
+    before = project.rows("select count(*) from orders_ledger__history")
+    assert _make(report, project, monkeypatch, tmp_path / "ledgers.html") == 0
+    page = (tmp_path / "ledgers.html").read_text()
+    tiles = dict(re.findall(r"<dt>([^<]+)</dt><dd>([^<]+)", page))
+    # +1 +2 | -1 +1 | -2 0: six rows, one of them live, and a tombstone
+    seen = {
+        name: tiles[name] for name in ("batches", "live rows", "dead rows", "tombstones", "slowest projection", "rows set aside")
+    }
+    expected = {
+        "batches": "3",
+        "live rows": "1",
+        "dead rows": "4",
+        "tombstones": "1",
+        "slowest projection": "1",
+        "rows set aside": "1",
+    }
+    assert seen == expected
+    assert re.search(r"<td>sums</td><td class=number>2</td><td class=number>1</td><td class=number>2</td>", page)
+    assert "<td>null_key</td><td class=number>1</td>" in page
+    assert "duplicate 1<" in page and "stale 1<" in page
+    assert "src=" not in page and "http" not in page and "<script" not in page
+    assert project.rows("select count(*) from orders_ledger__history") == before
+
+
+def test_it_says_what_is_wrong(report, reported, monkeypatch, tmp_path: Path, capsys) -> None:
+    assert _make(report, reported[0], monkeypatch, tmp_path / "none.html", "stg") == 1
+    assert "stg is no ledger of the project, which has: orders_ledger" in capsys.readouterr().err
+    assert not (tmp_path / "none.html").exists()
+
+
+def test_decisions_are_counted_under_the_names_of_the_legend(report) -> None:
+    counts = report.counted(json.dumps({"applied": 3, "tie": 1, "null_key": 2}))
+    assert counts == {"applied": 3, "duplicate": 0, "stale": 0, "superseded": 0, "other": 3}
+    assert set(report.counted(None).values()) == {0}
