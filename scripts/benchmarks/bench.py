@@ -59,15 +59,16 @@ class Bench:
         if shard not in self._parsed and command[0] not in ("deps", "parse"):
             self._parsed[shard] = self.dbt("parse", shard=shard, variables=variables)  # once, but tables are named for the shard
         self.statements: list[tuple[str, float]] = []
-        asked: dict[str, str] = {}
+        begun: dict[str, tuple[str, float]] = {}
 
         def hear(event: EventMsg) -> None:
-            """Note what each statement of a model took, by the model and how the statement begins."""
+            """Note what each statement of a model took, with the fetching of its rows: up to the next one, or the model's end."""
+            if event.info.name in ("SQLQuery", "LogModelResult") and event.info.thread in begun:
+                statement, at = begun.pop(event.info.thread)
+                self.statements.append((statement, time.perf_counter() - at))
             if event.info.name == "SQLQuery":
                 sql = re.sub(r"\d+|__[0-9a-f_]{20,}", "", " ".join(event.data.sql.split("*/", 1)[-1].split()))
-                asked[event.info.thread] = f"{event.data.node_info.node_name}: {sql[:70]}"
-            elif event.info.name == "SQLQueryStatus":
-                self.statements.append((asked[event.info.thread], event.data.elapsed))
+                begun[event.info.thread] = (f"{event.data.node_info.node_name}: {sql[:70]}", time.perf_counter())
 
         result = dbtRunner(manifest=self._parsed.get(shard), callbacks=[hear]).invoke(given)
         if not result.success:
