@@ -156,49 +156,16 @@
 {% endmacro %}
 
 
-{# Returns {rows, files, bytes} of the batches that a table has, without those that its base stands for; files are of data. #}
+{# Returns {rows, bytes} of the batches that a table has, without those that its base stands for; bytes are of data files. #}
 {% macro _size_of(relation, batches) %}
     {% set committed = ' where ' ~ collapsing._is_committed(batches) %}
     {% if collapsing._model_of(relation).config.file_format == 'iceberg' %}
-        {% set sql = 'select count(*), (select count(*) from ' ~ collapsing._files_of_iceberg(relation, committed) ~ '), (select '
-            ~ 'coalesce(sum(file_size_in_bytes), 0) from ' ~ collapsing._files_of_iceberg(relation, committed) ~ ') from ' ~ relation ~ committed %}
+        {% set sql = 'select count(*), (select coalesce(sum(file_size_in_bytes), 0) from (select file_size_in_bytes, partition.ledger_batch '
+            ~ 'from ' ~ relation ~ '.files where content = 0)' ~ committed ~ ') from ' ~ relation ~ committed %}
     {% else %}
-        {% set sql = 'select coalesce(sum(file_rows), 0), count(*), coalesce(sum(bytes), 0) from (select count(*) as file_rows, '
+        {% set sql = 'select coalesce(sum(file_rows), 0), coalesce(sum(bytes), 0) from (select count(*) as file_rows, '
             ~ 'max(_metadata.file_size) as bytes from ' ~ relation ~ committed ~ ' group by _metadata.file_path)' %}
     {% endif %}
     {% set row = collapsing._rows_of(sql)[0] %}
-    {{ return({'rows': row[0], 'files': row[1], 'bytes': row[2]}) }}
-{% endmacro %}
-
-
-{# Returns a subquery of the data files of an Iceberg table that a condition on `ledger_batch` leaves. #}
-{% macro _files_of_iceberg(relation, where='') %}
-    {{ return(
-        '(select file_size_in_bytes from (select file_size_in_bytes, partition.ledger_batch from ' ~ relation ~ '.files where content = 0)' ~ where ~ ')'
-    ) }}
-{% endmacro %}
-
-
-{#
-    Returns {files, bytes} of a table's data. A format with a log knows them; of plain parquet they are NULL, or with `scan` counted, for
-    which every file is opened.
-#}
-{% macro _storage_figures(relation, batches, scan) %}
-    {% set format = collapsing._model_of(relation).config.file_format %}
-    {% if not batches or not (scan or collapsing._has_log(relation)) %}
-        {{ return({'files': none, 'bytes': none}) }}
-    {% elif format == 'iceberg' %}
-        {% set row = collapsing._rows_of(
-            'select count(*), coalesce(sum(file_size_in_bytes), 0) from ' ~ collapsing._files_of_iceberg(relation)
-        )[0] %}
-        {{ return({'files': row[0], 'bytes': row[1]}) }}
-    {% elif format == 'delta' %}
-        {% call statement('collapsing_detail', fetch_result=True, auto_begin=False) %}
-            describe detail {{ relation }}
-        {% endcall %}
-        {% set detail = load_result('collapsing_detail').table.columns %}
-        {{ return({'files': detail['numFiles'][0] | int, 'bytes': detail['sizeInBytes'][0] | int}) }}
-    {% endif %}
-    {% set size = collapsing._size_of(relation, batches) %}
-    {{ return({'files': size.files, 'bytes': size.bytes}) }}
+    {{ return({'rows': row[0], 'bytes': row[1]}) }}
 {% endmacro %}
