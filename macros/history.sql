@@ -3,6 +3,12 @@
         {{ return(ledger) }}
     {% endif %}
     {% do collapsing._asked_ledger('history', ledger) %}
+    {{ return(collapsing._history_of(ledger)) }}
+{% endmacro %}
+
+
+{# Returns a subquery of the history of one table of a ledger. #}
+{% macro _history_of(ledger) %}
     {% set history = load_relation(collapsing._history_relation(ledger)) %}
     {% if history is none %}
         {{ return(collapsing._no_rows(collapsing._history_columns())) }}

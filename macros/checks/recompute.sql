@@ -35,7 +35,7 @@ expected as (
         ledger_group_{{ loop.index }} as {{ adapter.quote(group) }},
         {%- endfor %}
         {%- for measure in settings.measures %}
-        {{ node.config.meta.collapsing.measures[measure.name] }} as {{ adapter.quote(measure.name) }}{{ ',' if not loop.last }}
+        {{ collapsing._plain_aggregate(measure, settings.measures) }} as {{ adapter.quote(measure.name) }}{{ ',' if not loop.last }}
         {%- endfor %}
     from live
     {%- for group in groups %}
@@ -57,6 +57,24 @@ select
 from expected
 left anti join actual on {{ same }}
 order by {{ collapsing._row_list(groups + ['only_in']) }}
+{% endmacro %}
+
+
+{#
+    Returns SQL for a measure over the rows themselves: as the user wrote it, but for max_by and min_by, of whose values for equal y Spark takes any,
+    and for a quotient, which Spark may refuse to divide by 0.
+#}
+{% macro _plain_aggregate(measure, measures) %}
+    {% if measure.function in ['max_by', 'min_by'] %}
+        {{ return(collapsing._aggregate_of_values(measure.function, measure.argument)) }}
+    {% elif measure.function != 'ratio' %}
+        {{ return(measure.aggregate) }}
+    {% endif %}
+    {% set operands = [] %}
+    {% for name in measure.of %}
+        {% do operands.append(collapsing._plain_aggregate(measures | selectattr('name', 'equalto', name) | first, measures)) %}
+    {% endfor %}
+    {{ return(collapsing._quotient(operands[0], operands[1])) }}
 {% endmacro %}
 
 

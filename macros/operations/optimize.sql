@@ -1,33 +1,157 @@
-{% macro optimize(model=none, keep_batches=0) %}
+{% macro optimize(model=none, keep_batches=0, dead_share=none, batches=none, dry_run=false) %}
     {% if execute %}
-        {% set node = collapsing._asked_model('optimize', model) %}
-        {% if keep_batches is not integer or keep_batches < 0 %}
-            {{ collapsing._raise(
-                node.name, "optimize's keep_batches must be a number of batches, 0 or more; given: " ~ keep_batches
-            ) }}
-        {% endif %}
-        {% set kind = collapsing._kind_of(node, 'optimize') %}
-        {% set relation = collapsing._built_relation(node) %}
-        {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) if kind == 'ledger' %}
-        {% do collapsing._check_optimizable(node.name, settings) if kind == 'ledger' %}
-        {% do collapsing._check_not_fed_on(node, 'optimized') if kind == 'ledger' %}
+        {% do collapsing._check_optimize(keep_batches, dead_share, batches, dry_run) %}
+        {% set by_policy = model in [none, 'all'] or dead_share is not none or batches is not none %}
+        {% set policy = {
+            'dead_share': dead_share if dead_share is not none else 0.5, 'batches': batches if batches is not none else 100
+        } if by_policy else none %}
+        {% for node in collapsing._asked_models('optimize', none if model == 'all' else model, ['ledger', 'projection']) %}
+            {% set kind = collapsing._kind_of(node, 'optimize') %}
+            {% set because = collapsing._why_left_out(node, kind) if by_policy else none %}
+            {% if because %}
+                {% do collapsing._say(node.name, 'left out: ' ~ because) %}
+            {% else %}
+                {% do collapsing._optimize_one(node, kind, keep_batches, policy, dry_run) %}
+            {% endif %}
+        {% endfor %}
+    {% endif %}
+{% endmacro %}
+
+
+{# Raises an error about an argument of optimize. #}
+{% macro _check_optimize(keep_batches, dead_share, batches, dry_run) %}
+    {% set wrong = [] %}
+    {% if keep_batches is not integer or keep_batches is boolean or keep_batches < 0 %}
+        {% do wrong.append("keep_batches must be a number of batches, 0 or more; given: " ~ keep_batches) %}
+    {% elif batches is not none and (batches is not integer or batches is boolean or batches < 1) %}
+        {% do wrong.append("batches must be a number of batches, 1 or more; given: " ~ batches) %}
+    {% elif dead_share is not none and (dead_share is not number or dead_share is boolean or not 0 < dead_share <= 1) %}
+        {% do wrong.append("dead_share must be a share of the rows, above 0 and up to 1; given: " ~ dead_share) %}
+    {% elif dry_run is not boolean %}
+        {% do wrong.append("dry_run must be true or false; given: " ~ dry_run) %}
+    {% endif %}
+    {{ exceptions.raise_compiler_error("collapsing: optimize's " ~ wrong[0]) if wrong }}
+{% endmacro %}
+
+
+{# Optimizes a ledger or a projection, where a policy is given only if it is due by that; in a dry run says what would be done. #}
+{% macro _optimize_one(node, kind, keep_batches, policy, dry_run) %}
+    {% set relation = collapsing._built_relation(node) %}
+    {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) if kind == 'ledger' %}
+    {% do collapsing._check_optimizable(node.name, settings) if settings %}
+    {% do collapsing._check_not_fed_on(node, 'optimized') if settings %}
+    {% set due = collapsing._due(relation, settings, keep_batches, policy) %}
+    {% set marked = ' (dry run: nothing was changed)' if dry_run and due.is_due else '' %}
+    {% do collapsing._say(node.name, due.says ~ marked) if policy or dry_run %}
+    {% if not dry_run and (due.is_due or not policy) %}
         {% do collapsing._acquire_lock(node.name, relation) %}
-        {% if kind == 'projection' %}
-            {% do collapsing._optimize_projection(node, relation, keep_batches) %}
-        {% else %}
+        {% if settings %}
             {% do collapsing._optimize_ledger(node, relation, settings, keep_batches) %}
+        {% else %}
+            {% do collapsing._optimize_projection(node, relation, keep_batches) %}
         {% endif %}
         {% do collapsing._release_lock(relation) %}
     {% endif %}
 {% endmacro %}
 
 
-{# Raises an error for a ledger whose next run would append again the rows that an optimize has removed. #}
+{#
+    Returns {is_due, says}: whether a ledger, or a projection (without `settings`), is to be optimized, and in words why. Without a policy it is where
+    there is something to fold. A projection has no dead rows: its partials are merged once there are many batches of them.
+#}
+{% macro _due(relation, settings, keep_batches, policy) %}
+    {% set batches = collapsing._batches_of(relation) %}
+    {% set count = [(batches.later | length if batches else 0) - keep_batches, 0] | max %}
+    {% if not count or not policy %}
+        {{ return({'is_due': count > 0, 'says': 'batches after the base to fold: ' ~ count}) }}
+    {% endif %}
+    {% set says = count ~ ' of ' ~ policy.batches ~ ' batches after the base' %}
+    {% if settings %}
+        {% set share = collapsing._dead_share(relation, settings, batches) %}
+        {% set percent = (100 * share) | round(1) ~ ' of ' ~ (100 * policy.dead_share) | round(1) ~ ' %' %}
+        {% set says = says ~ ', ' ~ percent ~ ' of the rows dead' %}
+    {% endif %}
+    {% set is_due = count >= policy.batches or (settings and share >= policy.dead_share) %}
+    {{ return({'is_due': is_due, 'says': ('due: ' if is_due else 'not due: ') ~ says}) }}
+{% endmacro %}
+
+
+{# Returns the share of a ledger's rows that an optimize would remove. #}
+{% macro _dead_share(ledger, settings, batches) %}
+    {% set figures = collapsing._row_figures(ledger, settings, batches, collapsing._told_by_history(ledger, batches)) %}
+    {% if figures.live is not none %}
+        {{ return(figures.dead_share) }}
+    {% endif %}
+    {% set row = collapsing._rows_of(
+        'select count(*), approx_count_distinct(struct(' ~ collapsing._row_list(settings.key) ~ ')) from ' ~ collapsing._visible_rows(ledger)
+    )[0] %}
+    {{ return([(row[0] - row[1]) / row[0], 0] | max if row[0] else 0) }}
+{% endmacro %}
+
+
+{# Returns in words why an optimize of all models leaves one out, or none. #}
+{% macro _why_left_out(node, kind) %}
+    {% if collapsing._shards_of(node) and collapsing._shard_of_run() is none %}
+        {{ return('its keys are split into shards: say which by the variable collapsing_shard') }}
+    {% endif %}
+    {% set relation = adapter.get_relation(node.database, node.schema, node.alias) %}
+    {% if relation is none %}
+        {{ return('it has not been built') }}
+    {% endif %}
+    {% set lock = collapsing._lock_on(relation) if not collapsing._is_sole_writer() else {'run': none} %}
+    {% if lock.run is not none and not collapsing._is_stale(lock.since) %}
+        {{ return('it is being written by the dbt run ' ~ lock.run) }}
+    {% elif kind == 'ledger' and collapsing._keeps_what_it_reads(collapsing._ledger_settings(node.name, node.config.meta.collapsing)) %}
+        {{ return("without the setting 'block' its runs would append again what optimize leaves out") }}
+    {% elif kind == 'ledger' and collapsing._fed_on(node) %}
+        {{ return("the ledger '" ~ collapsing._fed_on(node)[0].name ~ "' is fed by its changes") }}
+    {% endif %}
+    {{ return(none) }}
+{% endmacro %}
+
+
+{# Returns whether a ledger would take rows for new again, once an optimize has left them out. #}
+{% macro _keeps_what_it_reads(settings) %}
+    {{ return(collapsing._engine(settings).keeps_every_row and not settings.block) }}
+{% endmacro %}
+
+
+{# Raises an error about a ledger that would take rows for new again, once an optimize has left them out. #}
 {% macro _check_optimizable(model_name, settings) %}
-    {% if collapsing._engine(settings).keeps_every_row and not settings.block %}
+    {% if collapsing._keeps_what_it_reads(settings) %}
         {{ collapsing._raise(
             model_name, "it cannot be optimized without the setting 'block': each run compares its whole stage with the rows that it keeps,"
             ~ ' and would append again those that optimize leaves out'
+        ) }}
+    {% endif %}
+{% endmacro %}
+
+
+{# Returns (another ledger that is fed by `changes` of this one, the model in its lineage that reads them), or none. #}
+{% macro _fed_on(node) %}
+    {% for ledger in graph.nodes.values() if collapsing._kind_if_any(ledger) == 'ledger' and ledger.unique_id != node.unique_id
+        and adapter.get_relation(ledger.database, ledger.schema, ledger.alias) is not none %}
+        {% for read in collapsing._lineage_of(ledger)
+            if node.unique_id in read.depends_on.nodes and 'changes(' in (read.raw_code or '') %}
+            {{ return((ledger, read)) }}
+        {% endfor %}
+    {% endfor %}
+    {{ return(none) }}
+{% endmacro %}
+
+
+{#
+    Raises an error where another ledger is fed by `changes` of this one: a base's rows would come to it under a number that it has not
+    folded, and count again.
+#}
+{% macro _check_not_fed_on(node, what) %}
+    {% set fed = collapsing._fed_on(node) %}
+    {% if fed %}
+        {% set ledger, read = fed %}
+        {{ collapsing._raise(
+            node.name, 'it cannot be ' ~ what ~ ": the ledger '" ~ ledger.name ~ "' is fed by its changes, in the model '" ~ read.name
+            ~ "', and would fold again what is in a base. Feed '" ~ ledger.name ~ "' from the stage of " ~ node.name
+            ~ " instead, or drop the table of '" ~ ledger.name ~ "' first"
         ) }}
     {% endif %}
 {% endmacro %}
@@ -57,26 +181,7 @@
 {% endmacro %}
 
 
-{#
-    Raises an error where another ledger is fed by `changes` of this one: a base's rows would come to it under a number that it has not
-    folded, and count again.
-#}
-{% macro _check_not_fed_on(node, what) %}
-    {% for ledger in graph.nodes.values() if collapsing._kind_if_any(ledger) == 'ledger' and ledger.unique_id != node.unique_id
-        and adapter.get_relation(ledger.database, ledger.schema, ledger.alias) is not none %}
-        {% for read in collapsing._lineage_of(ledger)
-            if node.unique_id in read.depends_on.nodes and 'changes(' in (read.raw_code or '') %}
-            {{ collapsing._raise(
-                node.name, 'it cannot be ' ~ what ~ ": the ledger '" ~ ledger.name ~ "' is fed by its changes, in the model '" ~ read.name
-                ~ "', and would fold again what is in a base. Feed '" ~ ledger.name ~ "' from the stage of " ~ node.name
-                ~ " instead, or drop the table of '" ~ ledger.name ~ "' first"
-            ) }}
-        {% endfor %}
-    {% endfor %}
-{% endmacro %}
-
-
-{# Writes a base of the batches up to `upto`, and prints rows and bytes before and after. #}
+{# Writes a base of the batches up to `upto`, and prints what there was before and what is left. #}
 {% macro _fold_into_base(node, relation, batches, upto, sql, has_readers=true) %}
     {% set before = collapsing._size_of(relation, batches) %}
     {% do collapsing._say(node.name, 'folding the batches up to ' ~ upto ~ ' into a base') %}
@@ -187,18 +292,11 @@ sort by {{ key }}
 {% endmacro %}
 
 
-{#
-    Runs after a ledger's insert, with `optimize: auto`: optimizes it when at least half of its rows (or the share that the setting
-    names) are dead. Of events the rows tell how many are live; of rows that are kept as they are, an estimate of how many keys
-    there are stands for it.
-#}
+{# Optimizes a ledger at the end of a run, if its setting `optimize` asks for that and so much of it is dead. #}
 {% macro _optimize_if_due(ledger, settings) %}
     {% if settings.optimize != 'manual' %}
-        {% set live = 'approx_count_distinct(struct(' ~ collapsing._row_list(settings.key) ~ '))'
-            if collapsing._engine(settings).keeps_every_row else 'count_if(ledger_sign = 0) + sum(ledger_sign)' %}
-        {% set row = collapsing._rows_of('select count(*), ' ~ live ~ ' from ' ~ collapsing._visible_rows(ledger))[0] %}
         {% set threshold = 0.5 if settings.optimize == 'auto' else settings.optimize %}
-        {% if row[0] and (row[0] - row[1]) / row[0] >= threshold %}
+        {% if collapsing._dead_share(ledger, settings, collapsing._batches_of(ledger)) >= threshold %}
             {% do collapsing._optimize_ledger(collapsing._model_of(ledger), ledger, settings, 0) %}
         {% endif %}
     {% endif %}

@@ -1,11 +1,21 @@
-{% macro status(model=none) %}
+{% macro status(model=none, format='table', fail_if=none, scan=false) %}
     {% if execute %}
-        {% set node = collapsing._asked_model('status', model) %}
-        {% if collapsing._kind_of(node, 'status') == 'projection' %}
-            {% do collapsing._print_status(node, collapsing._projection_status(node)) %}
+        {% do collapsing._check_status(format, fail_if, scan) %}
+        {% set found = [] %}
+        {% for node in collapsing._asked_models('status', model, ['ledger']) %}
+            {% set is_projection = collapsing._kind_of(node, 'status') == 'projection' %}
+            {% do found.append(
+                collapsing._projection_figures(node) if is_projection else collapsing._ledger_figures(node, scan, skip_unbuilt=model is none)
+            ) %}
+        {% endfor %}
+        {% if format == 'json' %}
+            {% do print(tojson(found)) %}
+        {% elif model is string %}
+            {% do collapsing._print_figures(found[0]) %}
         {% else %}
-            {% do collapsing._print_status(node, collapsing._ledger_status(node)) %}
+            {% do collapsing._print_table(found) %}
         {% endif %}
+        {% do collapsing._check_limits(found, fail_if or {}) %}
     {% endif %}
 {% endmacro %}
 
@@ -28,6 +38,22 @@
 {% endmacro %}
 
 
+{#
+    Returns the graph's nodes of the models that an operation is asked about: one by its name, several by a list of names, or where nothing is given
+    all of the project that are of these `kinds`, in order of their names.
+#}
+{% macro _asked_models(operation, asked, kinds) %}
+    {% set found = [] %}
+    {% for name in ([asked] if asked is string else asked or []) %}
+        {% do found.append(collapsing._asked_model(operation, name)) %}
+    {% endfor %}
+    {% for node in graph.nodes.values() if asked is none and node.config.materialized.removeprefix('incremental_') in kinds %}
+        {% do found.append(node) %}
+    {% endfor %}
+    {{ return(found if asked is not none else found | sort(attribute='name')) }}
+{% endmacro %}
+
+
 {# Returns the table of a node, or stops where it has not been built. #}
 {% macro _built_relation(node) %}
     {% do collapsing._check_one_shard(node) %}
@@ -39,88 +65,99 @@
 {% endmacro %}
 
 
-{# Returns what status prints of a ledger, {label: value}. #}
-{% macro _ledger_status(node) %}
-    {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
-    {% set ledger = collapsing._built_relation(node) %}
-    {% set batches = collapsing._batches_of(ledger) %}
-    {% set visible = collapsing._visible_rows(ledger) %}
-    {% set row = collapsing._rows_of(
-        'select count_if(ledger_sign = 1), count_if(ledger_sign = -1), count_if(ledger_sign = 0) from ' ~ visible
-    )[0] %}
-    {% set rows = row | sum %}
-    {% set live = collapsing._rows_of('select count(*) from ' ~ collapsing._final_of_table(ledger, settings))[0][0] %}
-    {% set lines = {
-        'engine': settings.engine ~ ', input: ' ~ settings.input,
-        'batches': ((batches.first ~ ' to ' ~ batches.last) if batches else 'none') ~ (', a base up to ' ~ batches.base if batches and batches.base else ''),
-        'rows': rows,
-        'live rows': live,
-        'tombstones': row[2]
-    } %}
-    {% set engine = collapsing._engine(settings) %}
-    {% if engine.keeps_every_row %}
-        {% set left = collapsing._rows_of('select count(*) from ' ~ engine.collapsed(visible, settings))[0][0] %}
-        {% do lines.update({'rows to collapse': rows - left}) %}
-    {% else %}
-        {% do lines.update({'pairs to collapse': row[1]}) %}
+{# Raises an error about an argument of status. #}
+{% macro _check_status(format, fail_if, scan) %}
+    {% if format not in ['table', 'json'] %}
+        {{ exceptions.raise_compiler_error("collapsing: status's format must be table or json; given: " ~ format) }}
+    {% elif scan is not boolean %}
+        {{ exceptions.raise_compiler_error("collapsing: status's scan must be true or false; given: " ~ scan) }}
+    {% elif fail_if is not none and fail_if is not mapping %}
+        {{ exceptions.raise_compiler_error(
+            "collapsing: status's fail_if must be a mapping of figures to limits; given: " ~ fail_if
+        ) }}
     {% endif %}
-    {% for projection in graph.nodes.values() if node.unique_id in projection.depends_on.nodes
-        and collapsing._kind_if_any(projection) == 'projection' %}
-        {% do lines.update({'projection ' ~ projection.name: collapsing._lag_of(projection, batches)}) %}
+    {% set allowed = [
+        'unread_blocks', 'unread_rows', 'age_minutes', 'lag_batches', 'rejects', 'last_rejects', 'dead_share', 'tombstones', 'findings'
+    ] %}
+    {% for figure, limit in (fail_if or {}).items() %}
+        {% if figure not in allowed or limit is not number or limit is boolean or limit < 0 %}
+            {{ exceptions.raise_compiler_error(
+                "collapsing: status's fail_if takes numbers, 0 or more, of: " ~ allowed | join(', ') ~ '; given: ' ~ figure ~ ': ' ~ limit
+            ) }}
+        {% elif figure == 'findings' and not scan %}
+            {{ exceptions.raise_compiler_error("collapsing: status's fail_if of findings needs scan: true") }}
+        {% endif %}
     {% endfor %}
-    {% if engine.adds_up %}
-        {% do lines.update(collapsing._found_in(ledger, settings)) %}
-    {% endif %}
-    {{ return(lines) }}
 {% endmacro %}
 
 
-{# Returns what status prints of the findings in a ledger, {label: value}. #}
-{% macro _found_in(ledger, settings) %}
-    {% set lines = {} %}
-    {% set rows = collapsing._rows_of(
-        "select finding, count(*), concat_ws('; ', slice(sort_array(collect_list(ledger_key)), 1, 3)) from ("
-        ~ collapsing._findings(collapsing._rows_not_undone(ledger), settings, collapsing._describe(ledger).columns) ~ ') group by finding order by finding'
-    ) %}
-    {% for row in rows %}
-        {% do lines.update({'finding ' ~ row[0]: row[1] ~ ' keys, for example ' ~ row[2]}) %}
+{# Raises an error that names each model and figure above its limit, and each model that has no batch whose age could be told. #}
+{% macro _check_limits(found, limits) %}
+    {% set above = [] %}
+    {% for figures in found %}
+        {% for figure, limit in limits.items() %}
+            {% set value = figures.get(figure) %}
+            {% set value = value | length if value is mapping else value %}
+            {% if figure == 'age_minutes' and value is none and figures.kind == 'ledger' %}
+                {% do above.append(figures.model ~ ': it has no batch yet') %}
+            {% elif value is number and value > limit %}
+                {% do above.append(figures.model ~ ': ' ~ figure ~ ' is ' ~ value ~ ', above ' ~ limit) %}
+            {% endif %}
+        {% endfor %}
     {% endfor %}
-    {{ return(lines or {'findings': 'none'}) }}
+    {{ exceptions.raise_compiler_error('collapsing: status: ' ~ above | join('; ')) if above }}
 {% endmacro %}
 
 
-{# Returns what status prints of a projection, {label: value}. #}
-{% macro _projection_status(node) %}
-    {% set projection = collapsing._built_relation(node) %}
-    {% set settings = collapsing._projection_settings(node.name, node.config.meta.collapsing) %}
-    {% set rows = collapsing._visible_rows(projection) %}
-    {% set final = collapsing._final_of_projection(projection, settings, collapsing._types_of(projection), rows) %}
-    {% set lines = {
-        'rows': collapsing._rows_of('select count(*) from ' ~ rows)[0][0],
-        'groups': collapsing._rows_of('select count(*) from ' ~ final)[0][0]
-    } %}
-    {% for id in node.depends_on.nodes if id in graph.nodes %}
-        {% set ledger = graph.nodes[id] %}
-        {% set batches = collapsing._batches_of(collapsing._built_relation(ledger)) %}
-        {% do lines.update({'ledger ' ~ ledger.name: collapsing._lag_of(node, batches)}) %}
+{# Prints what there is to say of one model, a line each. #}
+{% macro _print_figures(figures) %}
+    {% do print(figures.model) %}
+    {% for label, value in figures.items() if label not in ['model', 'projections', 'findings'] and value is not none %}
+        {% do print('  %-28s %s' | format(label | replace('_', ' '), value)) %}
     {% endfor %}
-    {{ return(lines) }}
+    {% for projection in figures.get('projections', []) %}
+        {% set lag = collapsing._lag_in_words(projection, figures.last_batch) %}
+        {% do print('  %-28s %s' | format('projection ' ~ projection.name, lag)) %}
+    {% endfor %}
+    {% for finding, says in (figures.findings or {}).items() %}
+        {% do print('  %-28s %s' | format('finding ' ~ finding, says)) %}
+    {% endfor %}
+    {% do print('  %-28s %s' | format('findings', 'none')) if figures.get('findings') == {} %}
 {% endmacro %}
 
 
-{# Returns in words how far a projection has read its ledger, which has the batches `batches`. #}
-{% macro _lag_of(node, batches) %}
-    {% set relation = adapter.get_relation(node.database, node.schema, node.alias) %}
-    {% set read = collapsing._batches_of(relation) if relation is not none else none %}
-    {% set last, upto = batches.last if batches else 0, read.last if read else 0 %}
-    {{ return('has read up to batch ' ~ upto ~ ' of ' ~ last ~ (', ' ~ (last - upto) ~ ' behind' if last > upto else '')) }}
+{# Returns in words how far a projection has read a ledger whose last batch is `last`. #}
+{% macro _lag_in_words(projection, last) %}
+    {{ return(
+        'has read up to batch ' ~ projection.batch ~ ' of ' ~ (last or 0)
+        ~ (', ' ~ projection.lag_batches ~ ' behind' if projection.lag_batches else '')
+    ) }}
 {% endmacro %}
 
 
-{# Prints the state of a model, one line per item. #}
-{% macro _print_status(node, lines) %}
-    {% do print(node.name) %}
-    {% for label, value in lines.items() %}
-        {% do print('  %-28s %s' | format(label, value)) %}
+{# Prints a table of several models, a line each. #}
+{% macro _print_table(found) %}
+    {% set columns = [
+        'model', 'last_batch', 'age_minutes', 'unread_blocks', 'rows', 'live', 'dead', 'tombstones', 'lag_batches', 'rejects', 'bytes'
+    ] %}
+    {% set lines = [columns | map('replace', '_', ' ') | list] %}
+    {% for figures in found %}
+        {% set cells = [] %}
+        {% for column in columns %}
+            {% set value = figures.get(column) %}
+            {% do cells.append((value if value is not none else '-') | string) %}
+        {% endfor %}
+        {% do lines.append(cells) %}
+    {% endfor %}
+    {% for cells in lines %}
+        {% set padded = [] %}
+        {% for cell in cells %}
+            {% set width = lines | map(attribute=loop.index0) | map('length') | max %}
+            {% do padded.append(cell.ljust(width) if loop.first else cell.rjust(width)) %}
+        {% endfor %}
+        {% do print(padded | join('  ')) %}
+    {% endfor %}
+    {% for figures in found if figures.state != 'built' %}
+        {% do print(figures.model ~ ': ' ~ figures.state) %}
     {% endfor %}
 {% endmacro %}

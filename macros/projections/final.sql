@@ -14,7 +14,7 @@
         {{ adapter.quote(group) }},
         {%- endfor %}
         {%- for measure in settings.measures %}
-        {{ collapsing._merged_measure(projection, measure, types, values) }} as {{ adapter.quote(measure.name) }}
+        {{ collapsing._merged_measure(projection, measure, types, settings.measures) }} as {{ adapter.quote(measure.name) }}
         {{- ',' if not loop.last }}
         {%- endfor %}
     from {{ collapsing._partials_by_value(projection, parts, settings, groups, types) | indent(4) if values else parts }}
@@ -83,16 +83,22 @@
 
 
 {#
-    Returns SQL for a measure from its partials, over rows grouped as the projection is; `types` as _types_of returns them, `values`
-    as _value_measures.
+    Returns SQL for a measure from its partials, over rows grouped as the projection is; `types` as _types_of returns them, `measures`
+    are all of the projection.
 #}
-{% macro _merged_measure(projection, measure, types, values) %}
+{% macro _merged_measure(projection, measure, types, measures) %}
     {% if measure.argument == '*' %}
         {{ return('sum(ledger_sign)') }}
-    {% elif measure.function in ['min', 'max', 'distinct'] %}
-        {% set kept = values | selectattr('argument', 'equalto', measure.argument) | first %}
-        {% set function = 'count' if measure.function == 'distinct' else measure.function %}
-        {{ return(function ~ '(' ~ adapter.quote('ledger_value_' ~ kept.name) ~ ')') }}
+    {% elif measure.function == 'ratio' %}
+        {% set operands = [] %}
+        {% for name in measure.of %}
+            {% set operand = measures | selectattr('name', 'equalto', name) | first %}
+            {% do operands.append(collapsing._merged_measure(projection, operand, types, measures)) %}
+        {% endfor %}
+        {{ return(collapsing._quotient(operands[0], operands[1])) }}
+    {% elif measure.function in collapsing._value_functions() %}
+        {% set kept = collapsing._value_measures(measures) | selectattr('argument', 'equalto', measure.argument) | first %}
+        {{ return(collapsing._aggregate_of_values(measure.function, adapter.quote('ledger_value_' ~ kept.name))) }}
     {% endif %}
     {% set rows = 'sum(' ~ adapter.quote('ledger_count_' ~ measure.name) ~ ')' %}
     {% if measure.function == 'count' %}
@@ -111,6 +117,20 @@
         ) %}
     {% endif %}
     {{ return('if(' ~ rows ~ ' = 0, null, ' ~ value ~ ')') }}
+{% endmacro %}
+
+
+{# Returns SQL for a measure that keeps values, from SQL for the value of a row, NULL where it has none. #}
+{% macro _aggregate_of_values(function, value) %}
+    {{ return({
+        'distinct': 'count(' ~ value ~ ')', 'max_by': 'max(' ~ value ~ ').value_2', 'min_by': 'min(' ~ value ~ ').value_2'
+    }.get(function, function ~ '(' ~ value ~ ')')) }}
+{% endmacro %}
+
+
+{# Returns SQL for a quotient as a double: NULL of nothing and by 0, whatever ANSI says. #}
+{% macro _quotient(dividend, divisor) %}
+    {{ return('try_divide(cast(' ~ dividend ~ ' as double), cast(' ~ divisor ~ ' as double))') }}
 {% endmacro %}
 
 

@@ -8,24 +8,33 @@
                `ledger_minus_infinity_<name>` count the others: taken out of a sum they would leave NaN behind for ever
     min, max,  rows of their own, one for each group and value: `ledger_value_<name>`, and `ledger_count_<name>`, how often the
     distinct   value is there. Measures of the same argument share them, under the name of the first
+    max_by,    the same; a value is a struct of y and x, so that the greatest has the greatest y, and of several of that y the
+    min_by     greatest x
+    ratio      nothing: it is divided when the projection is read
 
     The sign is turned, never multiplied by: decimal(38, 18) * tinyint rounds, and the least bigint has no negative.
 #}
 
 
-{# Returns the measures that keep values: of each argument the first min, max or count(distinct). #}
+{# Returns the functions whose measures keep values. #}
+{% macro _value_functions() %}
+    {{ return(['min', 'max', 'distinct', 'min_by', 'max_by']) }}
+{% endmacro %}
+
+
+{# Returns the measures that keep values: of each argument the first with such a function. #}
 {% macro _value_measures(measures) %}
     {{ return(
-        measures | selectattr('function', 'in', ['min', 'max', 'distinct']) | unique(case_sensitive=true, attribute='argument') | list
+        measures | selectattr('function', 'in', collapsing._value_functions()) | unique(case_sensitive=true, attribute='argument') | list
     ) }}
 {% endmacro %}
 
 
-{# Returns the measures that have parts of their own: all but count(*), which is the sign, and those that share values. #}
+{# Returns the measures that have parts of their own: not quotients, count(*), which is the sign, and those that share values. #}
 {% macro _measures_with_partials(measures) %}
-    {% set sharing = measures | selectattr('function', 'in', ['min', 'max', 'distinct'])
+    {% set sharing = measures | selectattr('function', 'in', collapsing._value_functions())
         | reject('in', collapsing._value_measures(measures)) | list %}
-    {{ return(measures | rejectattr('argument', 'equalto', '*') | reject('in', sharing) | list) }}
+    {{ return(collapsing._aggregates(measures) | rejectattr('argument', 'equalto', '*') | reject('in', sharing) | list) }}
 {% endmacro %}
 
 
@@ -152,7 +161,7 @@
 {# Returns the Spark type of each measure's argument, {measure name: type}: asked of Spark, no row is read. #}
 {% macro _argument_types(ledger, settings) %}
     {% set types = {} %}
-    {% set asked = settings.measures | rejectattr('argument', 'equalto', '*') | list %}
+    {% set asked = collapsing._aggregates(settings.measures) | rejectattr('argument', 'equalto', '*') | list %}
     {% if asked %}
         {% set sql -%}
             select {% for measure in asked %}typeof(first({{ measure.argument }})){{ ', ' if not loop.last }}{% endfor %}
@@ -174,11 +183,36 @@
     {% if measure.function in ['sum', 'avg']
         and not modules.re.match('(tiny|small|big)?int$|decimal|float$|double$|interval .', type) %}
         {{ collapsing._raise(model.name, says ~ ' adds values of type ' ~ type ~ '; allowed: numbers, and intervals of days or months') }}
-    {% elif measure.function in ['min', 'max', 'distinct']
+    {% elif measure.function in collapsing._value_functions()
         and modules.re.search('(^|[<:,])(map<|(variant|interval|void)($|[,>]))', type) %}
         {{ collapsing._raise(
             model.name, says ~ ' compares values of type ' ~ type ~ '; allowed: types that compare and order (no map, variant,'
             ~ ' interval without a unit, or NULL without a type, in them either)'
         ) }}
     {% endif %}
+{% endmacro %}
+
+
+{#
+    Raises an error about a quotient of measures that are no numbers. `columns` are those of the projection's table, [{name, dtype}]: the types of
+    its sums and values.
+#}
+{% macro _check_quotients(settings, columns) %}
+    {% set types, values = {}, collapsing._value_measures(settings.measures) %}
+    {% for column in columns %}
+        {% do types.update({column.name: column.dtype}) %}
+    {% endfor %}
+    {% for ratio in settings.measures | selectattr('function', 'equalto', 'ratio') %}
+        {% for measure in settings.measures if measure.name in ratio.of and measure.function not in ['count', 'distinct'] %}
+            {% set kept = values | selectattr('argument', 'equalto', measure.argument) | list %}
+            {% set type = types['ledger_value_' ~ kept[0].name if kept else 'ledger_sum_' ~ measure.name] %}
+            {#- of max_by the last field of the struct -#}
+            {% set type = type.split('value_2:')[-1][:-1] if measure.function in ['max_by', 'min_by'] else type %}
+            {% if not modules.re.match('((tiny|small|big)?int|decimal.*|float|double)$', type) %}
+                {{ collapsing._raise(
+                    model.name, "measure '" ~ ratio.name ~ "': " ~ ratio.aggregate ~ " divides values of type " ~ type ~ '; allowed: numbers'
+                ) }}
+            {% endif %}
+        {% endfor %}
+    {% endfor %}
 {% endmacro %}

@@ -14,7 +14,7 @@
     {% elif kind == 'projection' %}
         {% set of_source = collapsing._projection_settings(node.name, node.config.meta.collapsing) %}
         {% set source_projection = {'name': node.name, 'group_by': of_source.group_by, 'measures': of_source.measures} %}
-        {% for measure in settings.measures %}
+        {% for measure in collapsing._aggregates(settings.measures) %}
             {% do collapsing._source_measure(measure, source_projection) %}
         {% endfor %}
         {{ return(source_projection) }}
@@ -83,9 +83,11 @@ added as (
 
 {# Returns the measure of a source projection that a rollup's measure adds up. Raises an error if groups cannot give it. #}
 {% macro _source_measure(measure, source_projection) %}
-    {% set allowed = {'sum': ['count', 'sum'], 'min': ['min'], 'max': ['max']} %}
-    {% set found = source_projection.measures | selectattr('name', 'equalto', measure.argument.strip('`')) | list %}
-    {% if not found or found[0].function not in allowed.get(measure.function, []) %}
+    {% set allowed = {'sum': ['count', 'sum'], 'min': ['min'], 'max': ['max'], 'min_by': ['min_by'], 'max_by': ['max_by']} %}
+    {% set name = (measure.of[0] if measure.of else measure.argument).strip('`') %}
+    {% set found = source_projection.measures | selectattr('name', 'equalto', name) | list %}
+    {% if not found or found[0].function not in allowed.get(measure.function, [])
+        or (measure.of and not collapsing._is_ordered_alike(measure, found[0], source_projection)) %}
         {% set there = [] %}
         {% for of in source_projection.measures %}
             {% do there.append(of.name ~ ': ' ~ of.aggregate) %}
@@ -94,9 +96,20 @@ added as (
             model.name,
             "measure '" ~ measure.name ~ "': " ~ measure.aggregate ~ " cannot be had from what '" ~ source_projection.name
             ~ "' keeps. '" ~ source_projection.name ~ "' is a projection: of its measures (" ~ there | join('; ') ~ ') allowed are sum(m) of a'
-            ~ ' count or a sum, min(m) of a min and max(m) of a max. Means and distinct counts of groups do not add up, and its rows'
-            ~ ' are not the ledger' ~ "'s; take other measures from the ledger"
+            ~ ' count or a sum, min(m) of a min, max(m) of a max, and max_by(m, n) of a max_by(x, y) and a max(y), min_by(m, n) likewise. Means,'
+            ~ ' quotients and distinct counts of groups do not add up, and its rows are not the ledger' ~ "'s; take other measures from the ledger"
         ) }}
     {% endif %}
     {{ return(found[0]) }}
+{% endmacro %}
+
+
+{#
+    Returns whether a rollup's max_by(m, n), or min_by, follows from the values that m has kept: n is the max, or min, of what m was ordered by.
+#}
+{% macro _is_ordered_alike(measure, of, source_projection) %}
+    {% for ordered in source_projection.measures if ordered.name == measure.by.strip('`') %}
+        {{ return(ordered.function == measure.function.removesuffix('_by') and ordered.argument.strip('`') == of.by.strip('`')) }}
+    {% endfor %}
+    {{ return(false) }}
 {% endmacro %}

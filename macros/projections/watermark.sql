@@ -33,6 +33,7 @@
     {% endif %}
     {% do collapsing._say(model.name, stale ~ ': building it again from the whole of ' ~ source.identifier) if stale %}
     {% if described and not stale and not should_full_refresh() %}
+        {% do collapsing._check_quotients(settings, described.columns) %}
         {{ return({
             'after': read.last if read else none, 'upto': upto, 'number': upto, 'batches': read, 'rebuild': false,
             'types': collapsing._property_in(described, 'collapsing.types')
@@ -50,6 +51,7 @@
     {% for column in collapsing._columns_of_query(collapsing._project(source, settings, types, all, source_projection)) %}
         {% do columns.append({'name': column.name, 'dtype': collapsing._stored_type(column.dtype, projection)}) %}
     {% endfor %}
+    {% do collapsing._check_quotients(settings, columns) %}
     {% do collapsing._check_contract(columns) %}
     {% if read and upto >= read.last and upto != read.base and described.columns == columns
         and collapsing._is_appendable(projection, described) %}
@@ -74,7 +76,7 @@
     {% for name, sql in settings.group_by.items() %}
         {% do expressions.append(['group_by.' ~ name, sql, sql]) %}
     {% endfor %}
-    {% for measure in settings.measures if not source_projection %}
+    {% for measure in collapsing._aggregates(settings.measures) if not source_projection %}
         {% do expressions.append(['measures.' ~ measure.name, measure.argument, measure.aggregate]) %}
     {% endfor %}
     {% set names = columns | map(attribute='name') | list %}
@@ -115,12 +117,14 @@
 
 
 {#
-    Returns a signature of what a projection is built from: its settings, the models that it reads, and the build of
-    a source projection among them. Raise `layout` when other columns are kept for the same settings.
+    Returns what tells apart what a projection can have been built from: its settings, the models that it reads, and the build of
+    a source projection among them; quotients of measures are not built. `layout` is to be raised when other columns are kept for the
+    same settings.
 #}
 {% macro _signature(settings) %}
+    {% set built = dict(settings, measures=collapsing._aggregates(settings.measures)) %}
     {{ return(local_md5(tojson({
-        'layout': 4, 'settings': settings, 'reads': model.depends_on.nodes, 'source_builds': collapsing._source_builds()
+        'layout': 4, 'settings': built, 'reads': model.depends_on.nodes, 'source_builds': collapsing._source_builds()
     }))) }}
 {% endmacro %}
 

@@ -22,7 +22,9 @@ ledger = partial(model, "ledger(ref('events'))")
 PROJECTION = """{{{{ config(meta={{'collapsing': {{
     'group_by': {{'stream': 'stream', 'place': 'place', 'even': 'version % 2 = 0'}},
     'measures': {{
-        'n': 'count(*)', 'amounts': 'count(amount)', 'total': 'sum(amount)', 'mean': 'avg(amount)', 'price': 'sum(price)'
+        'n': 'count(*)', 'amounts': 'count(amount)', 'total': 'sum(amount)', 'mean': 'avg(amount)', 'price': 'sum(price)',
+        'large': 'count_if(amount > 5)', 'share': 'large / amounts', 'later': 'sum(amount) filter (where id > 0)',
+        'newest': 'max_by(amount, version)', 'oldest': 'min_by(amount, version)'
     }}}}}}) }}}}
 {{{{ collapsing.projection(ref('{ledger}')) }}}}
 """
@@ -111,7 +113,10 @@ def test_final_equals_the_one_shot_answer(folded, ledger: str) -> None:
 def test_projection_equals_the_aggregate_of_the_one_shot_answer(folded, ledger: str) -> None:
     project, streams = folded
     found = Counter(
-        project.rows(f"select stream, place, even, n, amounts, total, mean, price from places where ledger = '{ledger}'")
+        project.rows(
+            "select stream, place, even, n, amounts, total, mean, price, large, share, later, newest, oldest "
+            f"from places where ledger = '{ledger}'"
+        )
     )
     groups: dict[tuple, list] = {}
     for number, stream in enumerate(streams):
@@ -124,7 +129,13 @@ def test_projection_equals_the_aggregate_of_the_one_shot_answer(folded, ledger: 
         total = sum(amounts) if amounts else None
         mean = sum(amounts) / len(amounts) if amounts else None
         price = sum(prices, Decimal(0)) if prices else None
-        expected[(*group, len(events), len(amounts), total, mean, price)] += 1
+        large = sum(amount > 5 for amount in amounts)
+        later = [e.amount for e in events if e.amount is not None and e.id > 0]
+        # of equal versions the greatest amount is the newest and the least the oldest, NULL being less than any
+        ends = [end((e.version, e.amount is not None, e.amount or 0) for e in events) for end in (max, min)]
+        newest, oldest = (amount if is_known else None for _, is_known, amount in ends)
+        measured = (large, large / len(amounts) if amounts else None, sum(later) if later else None, newest, oldest)
+        expected[(*group, len(events), len(amounts), total, mean, price, *measured)] += 1
     assert not _differing(found, expected)
 
 

@@ -33,11 +33,13 @@ RETURN_WORDS = {
     "_changing_part",
     "_check_table",
     "_column_changes",
+    "_due",
     "_duplicate_blocks",
     "_found_in",
     "_is_given_key",
-    "_lag_of",
+    "_lag_in_words",
     "_no_call",
+    "_optimize_one",
     "_plan_undo",
     "_preview_of_ledger",
     "_preview_of_projection",
@@ -48,6 +50,7 @@ RETURN_WORDS = {
     "_told_of_guess",
     "_told_of_mark",
     "_unless_inconsistent",
+    "_why_left_out",
 }
 RETURNS = re.compile(r"^(?:return|print|.*\.append|.*\.update)$")
 # Every message begins so, which the page says once.

@@ -89,6 +89,34 @@ TOTALS = {
     "greatest": "max(greatest)",
     "latest": "max(latest)",
 }
+CHOSEN = {
+    "group_by": {"shop": "shop", "hour": "date_trunc('hour', at)"},
+    "measures": {
+        "n": "count(*)",
+        "far": "count_if(ratio > 1)",
+        "price": "sum(price) filter (where flag)",
+        "ratio": "sum(ratio) filter (where not flag)",
+        "days": "count(distinct day) filter (where amount > 0)",
+        "of_days": "max(day) filter (where amount > 0)",
+        "last": "max(at)",
+        "name": "max_by(name, at)",
+        "first": "min_by(ratio, weight)",
+        "light": "min(weight)",
+        "of_pair": "max_by(pair, took) filter (where small > 0)",
+        "share": "far / n",
+        "mean": "price / ratio",
+    },
+}
+CHOSEN_BY_DAY = {
+    "n": "sum(n)",
+    "far": "sum(far)",
+    "ratio": "sum(ratio)",
+    "last": "max(last)",
+    "name": "max_by(name, last)",
+    "light": "min(light)",
+    "first": "min_by(first, light)",
+    "share": "far / n",
+}
 SETTINGS = {
     "sums": {"group_by": {"shop": "shop", "even": "id % 2 = 0"}, "measures": measures(SUMMED, "sum(", "avg(", "count(")},
     "numbers": {"group_by": ["shop"], "measures": measures(SUMMED, "min(", "max(", "count(distinct ") | {"total": "sum(ratio)"}},
@@ -104,8 +132,23 @@ SETTINGS = {
     "by_day": {"group_by": {"shop": "shop", "day": "cast(hour as date)"}, "measures": TOTALS},
     "by_shop": {"group_by": ["shop"], "measures": TOTALS},
     "in_all": {"group_by": [], "measures": {"n": "sum(n)", "least": "min(least)", "amount": "sum(amount)"}},
+    "chosen": CHOSEN,
+    "chosen_by_day": {"group_by": {"shop": "shop", "day": "cast(hour as date)"}, "measures": CHOSEN_BY_DAY},
+    "chosen_by_shop": {"group_by": ["shop"], "measures": CHOSEN_BY_DAY},
 }
 SOURCES = dict.fromkeys(SETTINGS, "events") | {"by_day": "by_hour", "by_shop": "by_day", "in_all": "by_day"}
+SOURCES |= {"chosen_by_day": "chosen", "chosen_by_shop": "chosen_by_day"}
+
+
+def plain(sql: str, measures: dict[str, str]) -> str:
+    """Give a measure as Spark has it; of max_by and min_by, of which Spark takes any of several, the greatest and the least."""
+    if quotient := re.fullmatch(r"(\w+) / (\w+)", sql):
+        one, other = (f"cast({plain(measures[name], measures)} as double)" for name in quotient.groups())
+        return f"try_divide({one}, {other})"
+    if by := re.fullmatch(r"(max|min)_by\((\w+), (\w+)\)(?: filter \(where (.*)\))?", sql):
+        end, value, order, condition = by.groups()
+        return f"({end}(struct({order}, {value})) filter (where {order} is not null and {condition or 'true'})).{value}"
+    return sql
 
 
 def aggregate(name: str, source: str) -> str:
@@ -113,7 +156,7 @@ def aggregate(name: str, source: str) -> str:
     settings = SETTINGS[name]
     groups = settings["group_by"]
     groups = groups if isinstance(groups, dict) else {column: column for column in groups}
-    selected = {**groups, **settings["measures"]}
+    selected = {**groups, **{name: plain(sql, settings["measures"]) for name, sql in settings["measures"].items()}}
     grouped = "group by " + ", ".join(f"({sql})" for sql in groups.values()) if groups else "having count(*) > 0"
     return f"select {', '.join(f'{sql} as {column}' for column, sql in selected.items())} from {source} {grouped}"
 

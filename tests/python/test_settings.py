@@ -186,7 +186,7 @@ OVER_LEDGER = {
     "avg(date_add(day, 1))": "adds values of type date",
     "avg(rand())": "setting 'measures.wrong' must be SQL over the row's own columns",
     "sum(make_interval(id))": "adds values of type interval",
-    "min(id, version)": "must be count(*), count(x), sum(x), avg(x), min(x), max(x), count(distinct x) or ",
+    "min(id, version)": "must be count(*), count(x), count_if(c), sum(x), avg(x), min(x), max(x), max_by(x, y), ",
     "min(*)": "given: min(*)",
     "count(distinct *)": "given: count(distinct *)",
     "count(distinct id,)": "given: count(distinct id,)",
@@ -196,8 +196,8 @@ OVER_LEDGER = {
 }
 OVER_PROJECTION = {
     "count(*)": "count(*) cannot be had from what 'fine' keeps. 'fine' is a projection: of its measures (n: count(*); ",
-    "avg(mean)": "allowed are sum(m) of a count or a sum, min(m) of a min and max(m) of a max",
-    "sum(mean)": "Means and distinct counts of groups do not add up",
+    "avg(mean)": "allowed are sum(m) of a count or a sum, min(m) of a min, max(m) of a max, and max_by(m, n) of a max_by",
+    "sum(mean)": "Means, quotients and distinct counts of groups do not add up",
     "sum(labels)": "sum(labels) cannot be had",
     "count(distinct labels)": "count(distinct labels) cannot be had",
     "sum(least)": "sum(least) cannot be had",

@@ -1,0 +1,62 @@
+"""Airflow with plain operators: fold every five minutes, look after the ledgers, optimize once a day.
+
+Needs apache-airflow, and on the worker a dbt project with the package `collapsing`. DBT_PROJECT_DIR is its folder.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import os
+
+from airflow.providers.standard.operators.bash import BashOperator
+from airflow.sdk import DAG
+
+PROJECT = os.environ.get("DBT_PROJECT_DIR", "/opt/shop")
+DBT = f"cd {PROJECT} && dbt --no-use-colors"
+LEDGERS = "config.materialized:incremental_ledger"
+# Limits of collapsing.status. A run that is late by one turn is no alarm.
+LIMITS = "{unread_blocks: 20, age_minutes: 30, lag_batches: 5, last_rejects: 0}"
+
+# A run that meets another one on a ledger fails at once and has changed nothing, so that trying again is safe. So is a run that
+# was killed in the middle: the next one recovers.
+DEFAULTS = {"retries": 3, "retry_delay": dt.timedelta(minutes=1), "retry_exponential_backoff": True}
+
+with DAG(
+    "shop_fold",
+    schedule="*/5 * * * *",
+    start_date=dt.datetime(2026, 1, 1),
+    catchup=False,  # a run folds all that is unread, whenever it runs
+    max_active_runs=1,
+    default_args=DEFAULTS,
+) as fold:
+    run = BashOperator(
+        task_id="run",
+        bash_command=f"{DBT} run --select {LEDGERS}+",
+        execution_timeout=dt.timedelta(minutes=30),
+    )
+    # fails where a figure is above its limit: Airflow's own alerts on failure tell of rejects and of ledgers that are late
+    status = BashOperator(
+        task_id="status",
+        bash_command=f"{DBT} --quiet run-operation collapsing.status --args '{{fail_if: {LIMITS}}}'",
+        retries=0,
+        trigger_rule="all_done",
+    )
+    run >> status
+
+with DAG(
+    "shop_optimize",
+    schedule="30 3 * * *",
+    start_date=dt.datetime(2026, 1, 1),
+    catchup=False,
+    max_active_runs=1,
+    default_args=DEFAULTS,
+) as optimize:
+    # a ledger that is being written is left out, and due again tomorrow
+    BashOperator(
+        task_id="optimize",
+        bash_command=f"{DBT} run-operation collapsing.optimize --args '{{dead_share: 0.3, batches: 200}}'",
+    )
+    BashOperator(
+        task_id="tests",
+        bash_command=f"{DBT} test --select {LEDGERS} config.materialized:incremental_projection",
+    )

@@ -1,0 +1,61 @@
+"""Dagster: ledgers and projections as assets, a schedule of five minutes, figures as metadata, and a check with limits.
+
+Needs dagster and dagster-dbt, and a dbt project with the package `collapsing`. DBT_PROJECT_DIR is its folder, parsed before
+(`dbt parse`). Run it with `dagster dev -f dagster_assets.py`.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import dagster as dg
+from dagster_dbt import DbtCliResource, DbtProject, dbt_assets
+
+PROJECT = DbtProject(project_dir=Path(os.environ.get("DBT_PROJECT_DIR", "/opt/shop")))
+LEDGERS = "config.materialized:incremental_ledger"
+LIMITS = {"unread_blocks": 20, "age_minutes": 30, "lag_batches": 5, "last_rejects": 0}
+
+
+# A run that meets another one on a ledger fails at once and has changed nothing: trying again is safe.
+@dbt_assets(
+    manifest=PROJECT.manifest_path,
+    select=f"{LEDGERS}+",
+    retry_policy=dg.RetryPolicy(max_retries=3, delay=60, backoff=dg.Backoff.EXPONENTIAL),
+)
+def ledgers(context: dg.AssetExecutionContext, dbt: DbtCliResource) -> Iterator[Any]:
+    """Fold what is unread, and bring projections and what reads them up to date."""
+    yield from dbt.cli(["run"], context=context).stream()
+
+
+@dg.op(ins={"after": dg.In(dg.Nothing)})
+def status(context: dg.OpExecutionContext, dbt: DbtCliResource) -> None:
+    """Fail where a figure is above its limit: rejects, ledgers that are late, projections that lag."""
+    run = dbt.cli(
+        ["--quiet", "run-operation", "collapsing.status", "--args", json.dumps({"fail_if": LIMITS})],
+        manifest=PROJECT.manifest_path,
+        raise_on_error=False,
+    ).wait()
+    if not run.is_successful():
+        raise dg.Failure(f"a ledger needs attention: {run.get_error()}")
+    context.log.info("all ledgers are within their limits")
+
+
+@dg.job
+def check_ledgers() -> None:
+    """Look after all ledgers."""
+    status()
+
+
+fold = dg.define_asset_job("fold", selection=dg.AssetSelection.assets(ledgers))
+
+definitions = dg.Definitions(
+    assets=[ledgers],
+    jobs=[fold, check_ledgers],
+    schedules=[
+        dg.ScheduleDefinition(job=fold, cron_schedule="*/5 * * * *"),
+        dg.ScheduleDefinition(job=check_ledgers, cron_schedule="*/15 * * * *"),
+    ],
+    resources={"dbt": DbtCliResource(project_dir=PROJECT)},
+)

@@ -1,0 +1,38 @@
+{% macro histories(ledgers=none) %}
+    {% if not execute %}
+        {{ return('(select 1)') }}
+    {% endif %}
+    {% if ledgers is not none and (ledgers is string or ledgers is mapping or ledgers is not sequence or not ledgers) %}
+        {{ collapsing._raise(
+            model.name if model is defined else '?', "histories takes a list of relations, such as [ref('orders')]; given: " ~ ledgers
+        ) }}
+    {% endif %}
+    {% set names, selects = collapsing._row_list(collapsing._history_columns() | map(attribute='name')), [] %}
+    {% for ledger in (ledgers or collapsing._all_ledgers()) %}
+        {% do collapsing._check_relation('histories', ledger) %}
+        {% set node = collapsing._model_of(ledger) %}
+        {% if collapsing._kind_of(node, 'histories') != 'ledger' %}
+            {{ collapsing._raise(node.name, 'histories needs ledgers; this is a projection') }}
+        {% endif %}
+        {% for table in collapsing._tables_of(ledger, node) if load_relation(table) is not none %}
+            {% do selects.append(
+                'select ' ~ collapsing._text_literal(node.name) ~ ' as ledger, ' ~ collapsing._text_literal(table.identifier) ~ ' as ledger_table, '
+                ~ names ~ ' from ' ~ collapsing._history_of(table)
+            ) %}
+        {% endfor %}
+    {% endfor %}
+    {% set named = [{'name': 'ledger', 'dtype': 'string'}, {'name': 'ledger_table', 'dtype': 'string'}] %}
+    {{ return(
+        '(\n    ' ~ selects | join('\n    union all\n    ') ~ '\n)' if selects else collapsing._no_rows(named + collapsing._history_columns())
+    ) }}
+{% endmacro %}
+
+
+{# Returns the relations of all ledgers of the project, in order of their names. #}
+{% macro _all_ledgers() %}
+    {% set ledgers = [] %}
+    {% for node in collapsing._asked_models('histories', none, ['ledger']) %}
+        {% do ledgers.append(api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias)) %}
+    {% endfor %}
+    {{ return(ledgers) }}
+{% endmacro %}

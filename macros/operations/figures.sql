@@ -1,0 +1,200 @@
+{#
+    The figures of status. What history and manifest know is not counted again: of the rows of a ledger only those of its base are read, one column
+    of them. With `scan` the whole ledger is read, for what else there is to know.
+#}
+
+
+{#
+    Returns the figures of a ledger, {name: value}, NULL for one that is not known; `skip_unbuilt` says whether one without a table is no error but a
+    `state`.
+#}
+{% macro _ledger_figures(node, scan, skip_unbuilt=false) %}
+    {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
+    {% set is_split = collapsing._shards_of(node) and collapsing._shard_of_run() is none %}
+    {% set figures = {
+        'model': node.name, 'kind': 'ledger', 'engine': settings.engine ~ ', input: ' ~ settings.input, 'state': 'built'
+    } %}
+    {% if skip_unbuilt and (is_split or adapter.get_relation(node.database, node.schema, node.alias) is none) %}
+        {% do figures.update({'state': 'split into shards, say which: collapsing_shard' if is_split else 'not built'}) %}
+        {{ return(figures) }}
+    {% endif %}
+    {% set ledger = collapsing._built_relation(node) %}
+    {% set batches = collapsing._batches_of(ledger) %}
+    {% set told = collapsing._told_by_history(ledger, batches) %}
+    {% set base = ', a base up to ' ~ batches.base if batches and batches.base else '' %}
+    {% do figures.update({
+        'batches': (batches.first ~ ' to ' ~ batches.last) ~ base if batches else 'none',
+        'last_batch': batches.last if batches else none,
+        'finished_at': told.finished_at,
+        'age_minutes': told.age_minutes
+    }) %}
+    {% do figures.update(collapsing._unread_figures(node, ledger, settings, batches)) %}
+    {% do figures.update(collapsing._row_figures(ledger, settings, batches, told)) %}
+    {% do figures.update(collapsing._reject_figures(ledger, batches)) %}
+    {% set projections = collapsing._lags_of(node, batches, told.counting) %}
+    {% do figures.update({
+        'lag_batches': projections | map(attribute='lag_batches') | max if projections else none, 'projections': projections
+    }) %}
+    {% do figures.update(collapsing._storage_figures(ledger, batches, scan)) %}
+    {{ return(dict(figures, **collapsing._scanned_figures(ledger, settings, figures)) if scan and batches else figures) }}
+{% endmacro %}
+
+
+{#
+    Returns what the history tells of a ledger: `finished_at` and `age_minutes` of its newest row, `appended` the rows of the batches after the base,
+    {batch: [states, cancels, tombstones]}, and `counting`, the numbers of those batches that a projection has something to read of.
+#}
+{% macro _told_by_history(ledger, batches) %}
+    {% set told = {'finished_at': none, 'age_minutes': none, 'appended': {}, 'counting': []} %}
+    {% set history = load_relation(collapsing._history_relation(ledger)) %}
+    {% if history is not none and batches %}
+        {% set row = collapsing._rows_of(
+            'select cast(max(finished_at) as string), (unix_micros(current_timestamp()) - unix_micros(max(finished_at))) / 60000000D, '
+            ~ 'to_json(collect_list(array(ledger_batch, states, cancels, tombstones)) filter (where ledger_batch > ' ~ batches.base
+            ~ ')) from ' ~ history ~ ' where ledger_batch between ' ~ batches.base ~ ' and ' ~ batches.last
+        )[0] %}
+        {% do told.update({'finished_at': row[0], 'age_minutes': row[1] | float | round(1)}) if row[0] is not none %}
+        {% for batch in fromjson(row[2]) %}
+            {% do told.appended.update({batch[0]: batch[1:]}) %}
+        {% endfor %}
+    {% endif %}
+    {% for number in (batches.later if batches else []) if number not in told.appended or told.appended[number][:2] | sum %}
+        {% do told.counting.append(number) %}
+    {% endfor %}
+    {{ return(told) }}
+{% endmacro %}
+
+
+{#
+    Returns {unread_blocks, unread_rows}: what the next run would fold; NULL without the setting `block`, and where the ledger does not read one table
+    or view.
+#}
+{% macro _unread_figures(node, ledger, settings, batches) %}
+    {% set stages, unread = collapsing._stages_of(node), {'unread_blocks': none, 'unread_rows': none} %}
+    {% set stage = adapter.get_relation(
+        stages[0].database, stages[0].schema, stages[0].alias or stages[0].identifier
+    ) if stages | length == 1 %}
+    {% if not stage or not settings.block %}
+        {{ return(unread) }}
+    {% endif %}
+    {% set columns = collapsing._columns_of_query('select * from ' ~ stage) %}
+    {% do collapsing._spell(columns, settings.block) %}
+    {% if settings.block not in columns | map(attribute='name') %}
+        {{ return(unread) }}
+    {% endif %}
+    {% set folded = collapsing._manifest_of(ledger, batches, with_blocks=true).folded %}
+    {% set row = collapsing._rows_of(
+        'select count(distinct ' ~ collapsing._token(settings, columns) ~ '), count(*) from ' ~ collapsing._in_shard(stage, settings)
+        ~ ' where not ' ~ collapsing._is_block_folded(settings, columns, folded) ~ ' or ' ~ adapter.quote(settings.block) ~ ' is null'
+    )[0] %}
+    {{ return({'unread_blocks': row[0], 'unread_rows': row[1]}) }}
+{% endmacro %}
+
+
+{#
+    Returns {rows, live, dead, dead_share, tombstones} of a ledger. The rows of its base are counted, and of batches that the history does not know;
+    `live` is NULL of an engine whose live rows only a scan can tell.
+#}
+{% macro _row_figures(ledger, settings, batches, told) %}
+    {% set unknown = (batches.later if batches else []) | reject('in', told.appended) | list %}
+    {% do unknown.append(-batches.base) if batches and batches.base %}
+    {% set counts = [] %}
+    {% for number in (batches.later if batches else []) if number in told.appended %}
+        {% do counts.append(told.appended[number]) %}
+    {% endfor %}
+    {% do counts.append(collapsing._rows_of(
+        'select count_if(ledger_sign = 1), count_if(ledger_sign = -1), count_if(ledger_sign = 0 and '
+        ~ adapter.quote(settings.key[0]) ~ ' is not null) from ' ~ ledger ~ ' where ledger_batch in (' ~ unknown | join(', ') ~ ')'
+    )[0]) if unknown %}
+    {% set states, cancels, tombstones = counts | sum(attribute='0'), counts | sum(attribute='1'), counts | sum(attribute='2') %}
+    {% set rows, engine = states + cancels + tombstones, collapsing._engine(settings) %}
+    {% set live = none if engine.keeps_every_row and not engine.adds_up else states - cancels %}
+    {% set dead = rows - live - tombstones if live is not none else none %}
+    {{ return({
+        'rows': rows, 'live': live, 'dead': dead, 'tombstones': tombstones,
+        'dead_share': (dead / rows) | round(3) if dead else 0 if dead == 0 else none
+    }) }}
+{% endmacro %}
+
+
+{# Returns {rejects, last_rejects}: how many rows were set aside, and how many of them by the last batch. #}
+{% macro _reject_figures(ledger, batches) %}
+    {% set rejects = load_relation(collapsing._rejects_relation(ledger)) %}
+    {% if rejects is none or not batches %}
+        {{ return({'rejects': 0, 'last_rejects': 0}) }}
+    {% endif %}
+    {% set row = collapsing._rows_of(
+        'select count(*), count_if(ledger_batch = ' ~ batches.last ~ ') from ' ~ rejects ~ ' where ledger_batch <= ' ~ batches.last
+    )[0] %}
+    {{ return({'rejects': row[0], 'last_rejects': row[1]}) }}
+{% endmacro %}
+
+
+{#
+    Returns how far each projection of a ledger has read, and each projection of those, [{name, batch, lag_batches}]. `counting` are the batches
+    that have something to read: of others a projection keeps no rows.
+#}
+{% macro _lags_of(node, batches, counting) %}
+    {% set lags = [] %}
+    {% for projection in graph.nodes.values() if collapsing._kind_if_any(projection) == 'projection'
+        and collapsing._ledger_of(projection).unique_id == node.unique_id %}
+        {% set relation = adapter.get_relation(projection.database, projection.schema, projection.alias) %}
+        {% set read = collapsing._batches_of(relation) if relation is not none else none %}
+        {% set upto = read.last if read else 0 %}
+        {#- one that has read nothing is behind by the base too -#}
+        {% set base = 1 if batches and 0 < batches.base and upto < batches.base else 0 %}
+        {% set unread = counting | select('gt', upto) | list | length %}
+        {% do lags.append({'name': projection.name, 'batch': upto, 'lag_batches': base + unread}) %}
+    {% endfor %}
+    {{ return(lags | sort(attribute='name')) }}
+{% endmacro %}
+
+
+{# Returns what only a scan of the ledger tells: findings, and of an engine that keeps every row which are live and dead. #}
+{% macro _scanned_figures(ledger, settings, figures) %}
+    {% set engine, scanned = collapsing._engine(settings), {} %}
+    {% if engine.keeps_every_row %}
+        {% set live = collapsing._rows_of('select count(*) from ' ~ collapsing._final_of_table(ledger, settings))[0][0] %}
+        {% set collapsed = engine.collapsed(collapsing._visible_rows(ledger), settings) %}
+        {% set dead = figures.rows - collapsing._rows_of('select count(*) from ' ~ collapsed)[0][0] %}
+        {% do scanned.update({
+            'live': live, 'dead': dead, 'dead_share': (dead / figures.rows) | round(3) if figures.rows else 0
+        }) %}
+    {% endif %}
+    {{ return(dict(scanned, findings=collapsing._found_in(ledger, settings) if engine.adds_up else none)) }}
+{% endmacro %}
+
+
+{# Returns the findings in a ledger, {finding: words}. #}
+{% macro _found_in(ledger, settings) %}
+    {% set found = {} %}
+    {% set rows = collapsing._rows_of(
+        "select finding, count(*), concat_ws('; ', slice(sort_array(collect_list(ledger_key)), 1, 3)) from ("
+        ~ collapsing._findings(collapsing._rows_not_undone(ledger), settings, collapsing._describe(ledger).columns) ~ ') group by finding order by finding'
+    ) %}
+    {% for row in rows %}
+        {% do found.update({row[0]: row[1] ~ ' keys, for example ' ~ row[2]}) %}
+    {% endfor %}
+    {{ return(found) }}
+{% endmacro %}
+
+
+{# Returns the figures of a projection. #}
+{% macro _projection_figures(node) %}
+    {% set projection = collapsing._built_relation(node) %}
+    {% set settings = collapsing._projection_settings(node.name, node.config.meta.collapsing) %}
+    {% set rows = collapsing._visible_rows(projection) %}
+    {% set final = collapsing._final_of_projection(projection, settings, collapsing._types_of(projection), rows) %}
+    {% set ledger = collapsing._ledger_of(node) %}
+    {% set batches = collapsing._batches_of(collapsing._built_relation(ledger)) %}
+    {% set told = collapsing._told_by_history(collapsing._built_relation(ledger), batches) %}
+    {% set lags = collapsing._lags_of(ledger, batches, told.counting) %}
+    {% set lag = lags | selectattr('name', 'equalto', node.name) | first %}
+    {{ return({
+        'model': node.name, 'kind': 'projection', 'state': 'built',
+        'rows': collapsing._rows_of('select count(*) from ' ~ rows)[0][0],
+        'groups': collapsing._rows_of('select count(*) from ' ~ final)[0][0],
+        'ledger': ledger.name, 'last_batch': lag.batch, 'lag_batches': lag.lag_batches,
+        'has_read': collapsing._lag_in_words(lag, batches.last if batches else 0)
+    }) }}
+{% endmacro %}

@@ -1,0 +1,373 @@
+#!/usr/bin/env python3
+"""Fold blocks as they land: one warm process of dbt and Spark, with a live table of the ledgers of a project.
+
+Needs dbt, the package `collapsing` in the project, and nothing else: copy this file to a project of your own and run
+``python watch.py --help`` there. It reads the figures of `collapsing.status` and runs `dbt run` where something is unread.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import datetime as dt
+import io
+import json
+import os
+import re
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TextIO
+
+ALL = ("config.materialized:incremental_ledger", "config.materialized:incremental_projection")
+# What a run says of a ledger's batch: its number, then how many rows came to which decision.
+BATCH = re.compile(r"batch (\d+): (?:\d+ blocks?, )?(\d+) rows?(?: \((.*)\))?")
+GAUGES = ("unread_blocks", "unread_rows", "rows", "live", "dead", "tombstones", "rejects", "lag_batches", "last_batch", "bytes")
+
+
+class WatchError(Exception):
+    """Something that dbt was asked for has failed; the text says what."""
+
+
+@dataclass
+class Ledger:
+    """What is known of one ledger: its figures as status has them, and what this process has folded."""
+
+    name: str
+    figures: dict[str, Any] = field(default_factory=dict)
+    decisions: Counter[str] = field(default_factory=Counter)  # since the process began
+    batches: int = 0
+    rows: int = 0
+    failures: int = 0
+    seconds: float = 0.0
+    said: str = ""  # of the last run that folded something, or failed
+    last: dict[str, Any] = field(default_factory=dict)  # what the last run did, for a line of JSON
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether a run may find something: where the number of unread blocks is not known, any may."""
+        unread = self.figures.get("unread_blocks")
+        return unread is None or unread > 0 or (self.figures.get("lag_batches") or 0) > 0
+
+    def take(self, status: str, message: str, seconds: float) -> bool:
+        """Take the result of a run; gives whether it folded a batch or failed."""
+        self.last = {"seconds": round(seconds, 3)}
+        self.seconds += seconds
+        if status not in ("success", "pass"):
+            self.failures += 1
+            lines = [line.strip() for line in message.splitlines() if line.strip()]
+            self.said = next((line for line in lines if "collapsing:" in line), lines[0] if lines else status)
+            self.last["error"] = self.said
+            return True
+        found = BATCH.match(message)
+        if not found:
+            return False
+        decisions = {name: int(rows) for name, rows in (part.rsplit(" ", 1) for part in (found[3] or "").split(", ") if part)}
+        self.batches, self.rows, self.said = self.batches + 1, self.rows + int(found[2]), message
+        self.decisions.update(decisions)
+        self.last |= {"batch": int(found[1]), "folded_rows": int(found[2]), "decisions": decisions}
+        return True
+
+
+class Stop:
+    """Hears SIGTERM and SIGINT: the first asks for an end after the batch that is being folded, the second ends at once."""
+
+    def __init__(self) -> None:
+        self.asked = threading.Event()
+        self.listen()
+
+    def listen(self) -> None:
+        """Listen, again where Spark has put itself in this place."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, self._hear)
+
+    def _hear(self, number: int, _frame: object) -> None:
+        if self.asked.is_set():
+            os._exit(128 + number)  # as if it were killed, which a ledger survives
+        self.asked.set()
+
+
+class Dbt:
+    """Calls dbt in this process, in which Spark stays up; the project is parsed once.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+        Those of the command line.
+    stop : Stop
+        Listens again after each command, for Spark's session takes SIGINT for itself.
+    """
+
+    def __init__(self, options: argparse.Namespace, stop: Stop) -> None:
+        self._options, self._stop = options, stop
+        self._manifest = None
+        self._manifest = self.call("parse").result
+
+    def call(self, *command: str) -> Any:
+        """Run a command of dbt that must not raise; gives its result, failed or not."""
+        from dbt.cli.main import dbtRunner
+
+        options = self._options
+        given = ["--quiet", "--no-use-colors", *command, "--project-dir", str(options.project_dir)]
+        for name in ("profiles_dir", "target", "vars"):
+            if getattr(options, name):
+                given += [f"--{name.replace('_', '-')}", str(getattr(options, name))]
+        result = dbtRunner(self._manifest).invoke(given)
+        self._stop.listen()
+        if result.exception or (command[0] not in ("run", "build") and not result.success):
+            raise WatchError(f"dbt {command[0]}: {_first_line(result.exception or 'failed, see the log')}")
+        return result
+
+    def operation(self, name: str, **arguments: Any) -> str:
+        """Run an operation of the package; gives what it prints."""
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            self.call("run-operation", f"collapsing.{name}", "--args", json.dumps(arguments))
+        return printed.getvalue()
+
+
+def _first_line(said: object) -> str:
+    """Give the line of an error that tells most."""
+    lines = [line.strip() for line in str(said).splitlines() if line.strip()]
+    return next((line for line in lines if "collapsing:" in line), lines[0] if lines else "")
+
+
+class Watch:
+    """Folds what the ledgers of a project have not read.
+
+    Parameters
+    ----------
+    dbt : Dbt
+        The project.
+    select : sequence of str
+        Which models to run.
+    """
+
+    def __init__(self, dbt: Dbt, select: Sequence[str]) -> None:
+        self._dbt, self._select = dbt, list(select)
+        names = dbt.call("ls", "--resource-type", "model", "--output", "name", "--select", *self._select).result
+        ledgers = dbt.call("ls", "--resource-type", "model", "--output", "name", "--select", ALL[0]).result
+        self.ledgers = {name: Ledger(name) for name in sorted(set(names) & set(ledgers))}
+        if not self.ledgers:
+            raise WatchError(f"no ledger is selected by {' '.join(self._select)}")
+
+    def look(self) -> bool:
+        """Ask for the figures of each ledger; gives whether a run may find something."""
+        for figures in json.loads(self._dbt.operation("status", format="json")):
+            if figures["model"] in self.ledgers:
+                self.ledgers[figures["model"]].figures = figures
+        return any(ledger.is_waiting for ledger in self.ledgers.values())
+
+    def fold(self) -> list[Ledger]:
+        """Run the models; gives the ledgers that have folded a batch, or failed. WatchError where another model failed."""
+        told, failed = [], []
+        for result in self._dbt.call("run", "--select", *self._select).result or []:
+            status, message = str(result.status), result.message or ""
+            ledger = self.ledgers.get(result.node.name)
+            if ledger and ledger.take(status, message, result.execution_time):
+                told.append(ledger)
+            elif not ledger and status == "error":
+                failed.append(f"{result.node.name}: {_first_line(message)}")
+        if failed:
+            raise WatchError("; ".join(failed))
+        return told
+
+
+def metrics_of(ledgers: Sequence[Ledger], now: float) -> str:
+    """Give what is known of ledgers in Prometheus' text format."""
+    lines: list[str] = []
+
+    def metric(name: str, kind: str, values: Sequence[tuple[dict[str, str], float | None]]) -> None:
+        known = [(labels, value) for labels, value in values if value is not None]
+        lines.extend([f"# TYPE collapsing_{name} {kind}"] * bool(known))
+        for labels, value in known:
+            escaped = {key: text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") for key, text in labels.items()}
+            named = ",".join(f'{key}="{text}"' for key, text in escaped.items())
+            lines.append(f"collapsing_{name}{{{named}}} {value}" if named else f"collapsing_{name} {value}")
+
+    for name in GAUGES:
+        metric(name, "gauge", [({"ledger": ledger.name}, ledger.figures.get(name)) for ledger in ledgers])
+    ages = [({"ledger": ledger.name}, ledger.figures.get("age_minutes")) for ledger in ledgers]
+    metric("age_seconds", "gauge", [(labels, None if age is None else round(age * 60)) for labels, age in ages])
+    for name in ("batches", "rows", "failures", "seconds"):
+        metric(f"folded_{name}_total", "counter", [({"ledger": ledger.name}, getattr(ledger, name)) for ledger in ledgers])
+    decided = [
+        ({"ledger": ledger.name, "decision": decision}, rows)
+        for ledger in ledgers
+        for decision, rows in sorted(ledger.decisions.items())
+    ]
+    metric("decisions_total", "counter", decided)
+    metric("watched_at_seconds", "gauge", [({}, round(now, 3))])
+    return "\n".join(lines) + "\n"
+
+
+def write_metrics(path: Path, ledgers: Sequence[Ledger]) -> None:
+    """Write the metrics so that who reads the file meets the old ones or the new ones, whole."""
+    waiting = path.with_name(f".{path.name}.{os.getpid()}")
+    waiting.write_text(metrics_of(ledgers, time.time()))
+    waiting.replace(path)
+
+
+class Screen:
+    """Shows the ledgers: a live table on a terminal, else a line for each batch, or JSON.
+
+    Parameters
+    ----------
+    out : TextIO
+        Where to write.
+    as_json : bool
+        Whether a batch is a line of JSON.
+    """
+
+    def __init__(self, out: TextIO, as_json: bool) -> None:
+        self._out, self._as_json, self._live = out, as_json, None
+        if out.isatty() and not as_json:
+            from rich.console import Console
+            from rich.live import Live
+
+            self._live = Live(console=Console(file=out), auto_refresh=False)
+            self._live.start()
+
+    def show(self, ledgers: Sequence[Ledger], doing: str) -> None:
+        """Show what is known, and what is being done."""
+        if self._live:
+            self._live.update(self._table(ledgers, doing), refresh=True)
+
+    def tell(self, ledger: Ledger) -> None:
+        """Tell that a ledger has folded a batch, or failed."""
+        now = dt.datetime.now(dt.timezone.utc)
+        if self._as_json:
+            self._write(
+                json.dumps({"at": now.isoformat(timespec="seconds"), "ledger": ledger.name, **ledger.last, **ledger.figures})
+            )
+        elif not self._live:
+            self._write(f"{now:%H:%M:%S} {ledger.name}: {ledger.said}, {ledger.last.get('seconds', 0):.1f} s")
+
+    def complain(self, error: Exception) -> None:
+        """Tell what has gone wrong beside the ledgers."""
+        if self._as_json:
+            self._write(json.dumps({"at": dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds"), "error": str(error)}))
+        elif self._live:
+            self._live.console.print(f"[red]{error}[/red]", highlight=False)
+        else:
+            self._write(f"{dt.datetime.now(dt.timezone.utc):%H:%M:%S} {error}")
+
+    def close(self) -> None:
+        """Leave the table where it is."""
+        if self._live:
+            self._live.stop()
+
+    def _write(self, line: str) -> None:
+        print(line, file=self._out, flush=True)
+
+    @staticmethod
+    def _table(ledgers: Sequence[Ledger], doing: str) -> Any:
+        from rich import box
+        from rich.table import Table
+
+        table = Table(box=box.SIMPLE_HEAD, caption=doing, caption_justify="left")
+        for name in ("ledger", "waiting", "batch", "age", "live", "dead", "lag", "folded", "seconds", "last batch"):
+            table.add_column(name, justify="left" if name in ("ledger", "last batch") else "right", overflow="fold")
+        for ledger in ledgers:
+            figures = ledger.figures
+            age = figures.get("age_minutes")
+            cells = [figures.get(name) for name in ("unread_blocks", "last_batch")]
+            cells += [None if age is None else f"{age:.0f} min"] + [figures.get(name) for name in ("live", "dead", "lag_batches")]
+            cells += [ledger.rows, f"{ledger.last.get('seconds', 0):.1f}", ledger.said]
+            table.add_row(ledger.name, *["-" if cell is None else str(cell) for cell in cells])
+        return table
+
+
+def watch(options: argparse.Namespace, out: TextIO, stop: Stop) -> int:
+    """Look and fold until asked to stop; gives the exit code."""
+    screen = Screen(out, options.json)
+    try:
+        return _turns(options, screen, stop)
+    except WatchError as error:
+        screen.complain(error)
+        return 1
+    finally:
+        screen.close()
+
+
+def _turns(options: argparse.Namespace, screen: Screen, stop: Stop) -> int:
+    """Take turns of looking and folding; gives the exit code. WatchError where the project cannot be read at all."""
+    screen.show([], "starting dbt and Spark")
+    project = Watch(Dbt(options, stop), options.select)
+    ledgers = list(project.ledgers.values())
+    while True:
+        has_failed = False
+        try:
+            if project.look() and not stop.asked.is_set():
+                screen.show(ledgers, "folding")
+                told = project.fold()
+                project.look()
+                for ledger in told:
+                    screen.tell(ledger)
+                    has_failed = has_failed or "error" in ledger.last
+        except WatchError as error:
+            has_failed = True
+            screen.complain(error)
+        if options.metrics:
+            write_metrics(options.metrics, ledgers)
+        screen.show(ledgers, f"looks every {options.interval:g} s" if not stop.asked.is_set() else "stopped")
+        if options.once or stop.asked.is_set():
+            return int(has_failed)
+        if stop.asked.wait(options.interval):
+            screen.show(ledgers, "stopped")
+            return 0
+
+
+def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(prog="watch", description=__doc__.splitlines()[0])
+    parser.add_argument("--project-dir", type=Path, default=Path.cwd(), help="the dbt project (the current folder)")
+    parser.add_argument("--profiles-dir", type=Path, help="where its profiles.yml is (what dbt finds)")
+    parser.add_argument("--target", help="the target of the profile")
+    parser.add_argument(
+        "--select", nargs="+", default=ALL, metavar="NODES", help="which models to run (all ledgers and projections)"
+    )
+    parser.add_argument("--vars", help="variables of dbt, as YAML")
+    parser.add_argument("--interval", type=float, default=10, metavar="SECONDS", help="how often to look (10)")
+    parser.add_argument("--once", action="store_true", help="look and fold once, then end: exit code 0, or 1 if something failed")
+    parser.add_argument(
+        "--metrics", type=Path, metavar="FILE", help="write Prometheus' text format to this file, after each look"
+    )
+    parser.add_argument("--json", action="store_true", help="say what was folded as JSON, a line per ledger")
+    parser.add_argument(
+        "--log", type=Path, metavar="FILE", help="where dbt, Spark and Java write to (logs/watch.log in the project)"
+    )
+    options = parser.parse_args(arguments)
+    if not options.interval > 0:
+        parser.error("--interval must be above 0")
+    if not (options.project_dir / "dbt_project.yml").is_file():
+        parser.error(f"--project-dir: there is no dbt_project.yml in {options.project_dir}")
+    return options
+
+
+def _terminal(log: Path) -> TextIO:
+    """Give the terminal to write on, and send all else (dbt, Spark, Java) to a file."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    kept = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    sys.stdout.flush()
+    with log.open("a") as file:
+        os.dup2(file.fileno(), 1)
+        os.dup2(file.fileno(), 2)
+    return kept
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Watch a project; gives the exit code."""
+    options = _options(arguments)
+    stop = Stop()
+    out = _terminal(options.log or options.project_dir / "logs" / "watch.log")
+    return watch(options, out, stop)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
