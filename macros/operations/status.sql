@@ -51,7 +51,7 @@
     {% set rows = row | sum %}
     {% set live = collapsing._rows_of('select count(*) from ' ~ collapsing._final_of_table(ledger, settings))[0][0] %}
     {% set lines = {
-        'engine': settings.engine ~ ', input: ' ~ settings.input,
+        'engine': settings.engine ~ (', input: ' ~ settings.input if not settings.join),
         'batches': ((batches.first ~ ' to ' ~ batches.last) if batches else 'none') ~ (', a base up to ' ~ batches.base if batches and batches.base else ''),
         'rows': rows,
         'live rows': live,
@@ -64,9 +64,13 @@
     {% else %}
         {% do lines.update({'pairs to collapse': row[1]}) %}
     {% endif %}
-    {% for projection in graph.nodes.values() if node.unique_id in projection.depends_on.nodes
-        and collapsing._kind_if_any(projection) == 'projection' %}
-        {% do lines.update({'projection ' ~ projection.name: collapsing._lag_of(projection, batches)}) %}
+    {% for reader in collapsing._readers_of(node) %}
+        {% set kind = 'joined ledger ' if collapsing._is_joined(reader) else 'projection ' %}
+        {% do lines.update({kind ~ reader.name: collapsing._lag_of(reader, node, batches)}) %}
+    {% endfor %}
+    {% for source in collapsing._sources_of(node) if collapsing._is_joined(node) %}
+        {% set of_source = collapsing._batches_of(collapsing._built_relation(source)) %}
+        {% do lines.update({'ledger ' ~ source.name: collapsing._lag_of(node, source, of_source)}) %}
     {% endfor %}
     {% if engine.adds_up %}
         {% do lines.update(collapsing._found_in(ledger, settings)) %}
@@ -102,17 +106,15 @@
     {% for id in node.depends_on.nodes if id in graph.nodes %}
         {% set ledger = graph.nodes[id] %}
         {% set batches = collapsing._batches_of(collapsing._built_relation(ledger)) %}
-        {% do lines.update({'ledger ' ~ ledger.name: collapsing._lag_of(node, batches)}) %}
+        {% do lines.update({'ledger ' ~ ledger.name: collapsing._lag_of(node, ledger, batches)}) %}
     {% endfor %}
     {{ return(lines) }}
 {% endmacro %}
 
 
-{# Returns in words how far a projection has read its ledger, which holds the batches `batches`. #}
-{% macro _lag_of(node, batches) %}
-    {% set relation = adapter.get_relation(node.database, node.schema, node.alias) %}
-    {% set read = collapsing._batches_of(relation) if relation is not none else none %}
-    {% set last, upto = batches.last if batches else 0, read.last if read else 0 %}
+{# Returns in words how far a projection or joined ledger has read a ledger, `node` in the graph, which holds the batches `batches`. #}
+{% macro _lag_of(reader, node, batches) %}
+    {% set last, upto = batches.last if batches else 0, collapsing._upto_read_by(reader, node) or 0 %}
     {{ return('has read up to batch ' ~ upto ~ ' of ' ~ last ~ (', ' ~ (last - upto) ~ ' behind' if last > upto else '')) }}
 {% endmacro %}
 
