@@ -1,12 +1,13 @@
 {#
-    What has changed on the sides of a joined ledger, as SQL. Per key of a side only two rows count, however many batches are read at once: the one that
-    stood before them, and the one that stands after them. docs/joins.md has the algebra.
+    What has changed on the sides of a joined ledger, as SQL. Per key of a side only two rows count, however many batches are
+    read at once: the one that stood before them, and the one that stands after them. docs/joins.md has the algebra.
 #}
 
 
 {#
-    Returns what can stand behind `from` for the rows of a side in its batches (after, upto], or with `after` none in all up to `upto`. Numbers are
-    literals, so that no other batch is opened. The query stops where the side was optimized or rebuilt since its batches were listed.
+    Returns what can stand behind `from` for the rows of a side in its batches (after, upto], or with `after` none in all up
+    to `upto`. Numbers are literals, so that no other batch is opened. The query stops where the side was optimized or rebuilt
+    since its batches were listed.
 #}
 {% macro _rows_upto(side, upto, after=none) %}
     {% set base = side.batches.base if side.batches else 0 %}
@@ -16,15 +17,16 @@
     {% set read = 'ledger_batch > ' ~ (base if after is none else after)
         ~ (' or ledger_batch = ' ~ -base if base and after is none) ~ ' or ledger_batch < ' ~ -base %}
     {{ return(
-        '(select * from ' ~ side.relation ~ ' where (' ~ read ~ ') and ledger_batch <= ' ~ upto ~ ' and ledger_sign <> 0 and if(ledger_batch < '
-        ~ -base ~ ', raise_error(' ~ moved ~ '), true))'
+        '(select * from ' ~ side.relation ~ ' where (' ~ read ~ ') and ledger_batch <= ' ~ upto ~ ' and ledger_sign <> 0'
+        ~ ' and if(ledger_batch < ' ~ -base ~ ', raise_error(' ~ moved ~ '), true))'
     ) }}
 {% endmacro %}
 
 
 {#
-    Returns a subquery of those among a side's `rows` whose columns find a row of `wanted`. Up to a million rows of it go to every task, so that the side
-    is not shuffled; `pairs` are [column of the side, column of `wanted`], `bounds` literal ranges over the alias `stored`, or none.
+    Returns a subquery of those among a side's `rows` whose columns find a row of `wanted`. Up to a million rows of it go to
+    every task, so that the side is not shuffled; `pairs` are [column of the side, column of `wanted`], `bounds` literal
+    ranges over the alias `stored`, or none.
 #}
 {% macro _rows_found(rows, wanted, pairs, bounds=none, count=0) -%}
 {%- set same = [] -%}
@@ -64,7 +66,10 @@
 {%- endmacro %}
 
 
-{# Returns aggregates that give, of a key's rows in some batches, `values` before the first and after the last of them, NULL where there was no row. #}
+{#
+    Returns aggregates that give, of a key's rows in some batches, `values` before the first and after the last of them, NULL
+    where there was no row.
+#}
 {% macro _before_and_after(values) -%}
 min_by(if(ledger_sign = -1, {{ values }}, null), struct(ledger_batch, ledger_sign)) as ledger_before,
     max_by(if(ledger_sign = 1, {{ values }}, null), struct(ledger_batch, ledger_sign)) as ledger_after
@@ -72,12 +77,12 @@ min_by(if(ledger_sign = -1, {{ values }}, null), struct(ledger_batch, ledger_sig
 
 
 {#
-    Returns a query of the keys of the first ledger that its unread batches have rows of, with their rows before and after: `ledger_before` and
-    `ledger_after`, structs of its columns. A cancel row of events is a copy of what stood before, so that nothing is looked up. Rows that
-    carry their own sign tell it only together with the older rows of their keys.
+    Returns a query of the keys of the first ledger that its unread batches have rows of, with their rows before and after:
+    `ledger_before` and `ledger_after`, structs of its columns. A cancel row of events is a copy of what stood before, so that
+    nothing is looked up. Rows that carry their own sign tell it only together with the older rows of their keys.
 #}
 {% macro _moved_rows(first) %}
-{%- set key, row = collapsing._row_list(first.settings.key), 'struct(' ~ collapsing._row_list(first.columns | map(attribute='name')) ~ ')' -%}
+{%- set key, row = collapsing._row_list(first.settings.key), collapsing._row_as_struct(first.columns) -%}
 {%- set unread = collapsing._rows_upto(first, first.upto, first.after) -%}
 {%- if not collapsing._engine(first.settings).keeps_every_row -%}
 select
@@ -115,8 +120,9 @@ group by {{ key }}
 
 
 {#
-    Returns a query of the keys of another side whose columns in use are not what they were before its unread batches, with these columns before
-    and after. Other columns may change as they like. For a left join no row and a row of NULLs are the same.
+    Returns a query of the keys of another side whose columns in use are not what they were before its unread batches, with
+    these columns before and after. Other columns may change as they like. For a left join no row and a row of NULLs are the
+    same.
 #}
 {% macro _changed_rows(side) -%}
 {%- set key, used = collapsing._row_list(side.on | map('last')), collapsing._columns_in_use(side) -%}
@@ -124,18 +130,30 @@ group by {{ key }}
 {%- do same.append('(ledger_before is null) = (ledger_after is null)') if side.type == 'inner' -%}
 {%- for column in used -%}
     {%- set compared = collapsing._comparable_value(column) -%}
-    {%- do same.append(compared | replace('?', 'ledger_before') ~ ' <=> ' ~ compared | replace('?', 'ledger_after') if compared else 'false') -%}
+    {%- do same.append(collapsing._is_same_value(compared) if compared else 'false') -%}
 {%- endfor -%}
 select *
 from (
     select
         {{ key }},
-        {{ collapsing._before_and_after('struct(' ~ (collapsing._row_list(used | map(attribute='name')) or '1 as ledger_nothing') ~ ')') }}
+        {{ collapsing._before_and_after(collapsing._row_as_struct(used)) }}
     from {{ collapsing._rows_upto(side, side.upto, side.after) }}
     group by {{ key }}
 )
 where not ({{ same | join(' and ') }})
 {%- endmacro %}
+
+
+{# Returns SQL for a row as a struct of the columns given, [{name, dtype}]; of none it is a struct that is there. #}
+{% macro _row_as_struct(columns) %}
+    {{ return('struct(' ~ (collapsing._row_list(columns | map(attribute='name')) or '1 as ledger_nothing') ~ ')') }}
+{% endmacro %}
+
+
+{# Returns the condition that a value, as _comparable_value gives it, is the same before and after. #}
+{% macro _is_same_value(value) %}
+    {{ return(value | replace('?', 'ledger_before') ~ ' <=> ' ~ value | replace('?', 'ledger_after')) }}
+{% endmacro %}
 
 
 {# Returns the columns of another side that the joined ledger shows, each once, [{name, dtype}]. #}
@@ -145,8 +163,9 @@ where not ({{ same | join(' and ') }})
 
 
 {#
-    Returns SQL for a value of a column that is compared by `<=>`, `?` standing for the struct that it is taken from: a map as its sorted entries. None
-    for what does not compare, or compares as equal what is not the same; a row that comes anew then counts as changed.
+    Returns SQL for a value of a column that is compared by `<=>`, `?` standing for the struct that it is taken from: a map as
+    its sorted entries. None for what does not compare, or compares as equal what is not the same; a row that comes anew then
+    counts as changed.
 #}
 {% macro _comparable_value(column) %}
     {% set value, dtype = '?.' ~ adapter.quote(column.name), column.dtype %}
@@ -158,8 +177,9 @@ where not ({{ same | join(' and ') }})
 
 
 {#
-    Returns a query of the keys of the first ledger's rows, as of its last batch, that find a changed row of another side. It reads no other columns of
-    the ledger than key and foreign keys: a cancel row has those of its state row, so that both are found, or none.
+    Returns a query of the keys of the first ledger's rows, as of its last batch, that find a changed row of another side. It
+    reads no other columns of the ledger than key and foreign keys: a cancel row has those of its state row, so that both are
+    found, or none.
 #}
 {% macro _keys_that_find_changes(sides) -%}
 {%- set first, key = sides[0], collapsing._row_list(sides[0].settings.key) -%}
@@ -183,12 +203,13 @@ having max_by(ledger_sign, struct(ledger_batch, ledger_sign)) = 1
 {#
     Returns the CTEs and the query of all keys that a batch may change, with the first ledger's row of each before and after.
 
-    stayed   {rows: what can stand behind `from` for the keys of _keys_that_find_changes, bounds, count}, or none: rows that are themselves as they were
+    stayed   {rows: what can stand behind `from` for the keys of _keys_that_find_changes, bounds, count}, or none: rows that
+    are themselves as they were
 #}
 {% macro _rows_to_join(sides, stayed) -%}
 {%- set first = sides[0] -%}
 {%- set names = first.settings.key + ['ledger_before', 'ledger_after', 'ledger_block'] -%}
-{%- set row = 'struct(' ~ collapsing._row_list(first.columns | map(attribute='name')) ~ ')' -%}
+{%- set row = collapsing._row_as_struct(first.columns) -%}
 {%- if not stayed -%}
 select *, {{ collapsing._text_literal(collapsing._token_of_side(first, first.upto)) }} as ledger_block
 from ({{ collapsing._moved_rows(first) | indent(4) }})

@@ -1,15 +1,17 @@
 {#
-    Plans the batch of a joined ledger: caches the keys that it may change, with the first ledger's rows before and after it. Returns
+    Plans the batch of a joined ledger: caches the keys that it may change, with the first ledger's rows before and after it.
+    Returns
         number   the batch number that its rows will have
         blocks   [{token, rows}]: how far it reads each side that has something new
         rows     how many keys it may change; of a whole build 0
         unread   the view of what is cached, or none
-    and what _write_manifest and _write_history take. A change of the other sides that touches too many rows makes it a whole build.
+    and what _write_manifest and _write_history take. A change of the other sides that touches too many rows makes it a whole
+    build.
 #}
 {% macro _plan_joined(ledger, settings, sides, table, batches) %}
+    {% set last = batches.last if batches else collapsing._last_of_earlier_lives(ledger) %}
     {% set batch = {
-        'number': 1 + (batches.last if batches else collapsing._last_of_earlier_lives(ledger)), 'rows': 0, 'decisions': {}, 'unread': none,
-        'states': 0, 'cancels': 0, 'tombstones': 0
+        'number': 1 + last, 'rows': 0, 'decisions': {}, 'unread': none, 'states': 0, 'cancels': 0, 'tombstones': 0
     } %}
     {% if not table.whole %}
         {% set stayed = collapsing._cache_stayed(ledger, settings, sides, table) %}
@@ -39,16 +41,18 @@
 
 
 {#
-    Caches the changed rows of the other sides, and the keys of the first ledger that find one. Returns {rows, bounds, count} of these keys, or none where
-    there are none; marks the table for a whole build, and says so, where they are too many.
+    Caches the changed rows of the other sides, and the keys of the first ledger that find one. Returns {rows, bounds, count}
+    of these keys, or none where there are none; marks the table for a whole build, and says so, where they are too many.
 #}
 {% macro _cache_stayed(ledger, settings, sides, table) %}
     {% set first, changed = sides[0], [] %}
     {% for side in collapsing._sides_with_news(sides[1:]) %}
         {% set view = collapsing._cache(ledger, 'changed_' ~ side.name, collapsing._changed_rows(side)) %}
         {% set profile = collapsing._profile_keys(view, collapsing._changed_to_bound(side)) %}
-        {% do side.update({'changed': view, 'changed_bounds': profile.bounds.get(''), 'changed_count': profile.count}) if profile.count %}
-        {% do changed.append(side.name) if profile.count %}
+        {% if profile.count %}
+            {% do side.update({'changed': view, 'changed_bounds': profile.bounds.get(''), 'changed_count': profile.count}) %}
+            {% do changed.append(side.name) %}
+        {% endif %}
     {% endfor %}
     {% if not changed %}
         {{ return(none) }}
@@ -61,8 +65,8 @@
     {% set live = collapsing._rows_of('select sum(ledger_sign) from ' ~ collapsing._rows_upto(first, first.upto))[0][0] %}
     {% if profile.count > settings.rebuild_share * live %}
         {% do collapsing._say(
-            model.name, 'what has changed in ' ~ changed | join(', ') ~ ' touches ' ~ profile.count ~ ' of ' ~ live ~ ' rows of ' ~ first.name
-            ~ ', more than the setting rebuild_share (' ~ settings.rebuild_share ~ '): building it again as a new base'
+            model.name, 'what has changed in ' ~ changed | join(', ') ~ ' touches ' ~ profile.count ~ ' of ' ~ live ~ ' rows of '
+            ~ first.name ~ ', more than the setting rebuild_share (' ~ settings.rebuild_share ~ '): building it again as a new base'
         ) %}
         {% do table.update({'whole': true, 'rebuild': true}) %}
         {% do collapsing._read_all(sides) %}
@@ -72,7 +76,10 @@
 {% endmacro %}
 
 
-{# Returns what _profile_keys takes for the range of changed keys of a side, which the first ledger's foreign keys are compared with. #}
+{#
+    Returns what _profile_keys takes for the range of changed keys of a side, which the first ledger's foreign keys are
+    compared with.
+#}
 {% macro _changed_to_bound(side) %}
     {% set values = [] %}
     {% for mine, theirs in side.on %}
@@ -99,8 +106,9 @@
     {% for side in sides[1:] %}
         {% for mine, theirs in side.on %}
             {% set column = sides[0].columns | selectattr('name', 'equalto', mine) | first %}
+            {% set quoted = adapter.quote(mine) %}
             {% do values.append(collapsing._value_to_bound(
-                ['ledger_before.' ~ adapter.quote(mine), 'ledger_after.' ~ adapter.quote(mine)], theirs, column.dtype, of=side.name
+                ['ledger_before.' ~ quoted, 'ledger_after.' ~ quoted], theirs, column.dtype, of=side.name
             )) %}
         {% endfor %}
     {% endfor %}
@@ -113,8 +121,8 @@
 
 
 {#
-    Returns one of the `values` of _profile_keys: SQL for the least and the greatest of some values in a row, `name`, the column that they are compared
-    with, their type, and whose bounds they are.
+    Returns one of the `values` of _profile_keys: SQL for the least and the greatest of some values in a row, `name`, the
+    column that they are compared with, their type, and whose bounds they are.
 #}
 {% macro _value_to_bound(values, name, dtype, of='') %}
     {% set values = values if values | length > 1 else [adapter.quote(values[0])] %}
@@ -127,8 +135,8 @@
 
 
 {#
-    Returns {count, bounds} of cached rows: how many there are, and by what `values` are of, literal ranges over the alias `stored` outside of
-    which none of them lies. Types without such literals have none.
+    Returns {count, bounds} of cached rows: how many there are, and by what `values` are of, literal ranges over the alias
+    `stored` outside of which none of them lies. Types without such literals have none.
 #}
 {% macro _profile_keys(view, values) %}
     {% set asked, bounds = ['count(*)'], {} %}
@@ -140,8 +148,9 @@
     {% endfor %}
     {% set row = collapsing._rows_of('select ' ~ asked | join(', ') ~ ' from ' ~ view)[0] %}
     {% for value in bounded if row[1 + 2 * loop.index0] is not none %}
-        {% set range = 'stored.' ~ adapter.quote(value.name) ~ ' between ' ~ collapsing._typed_literal(row[1 + 2 * loop.index0], value.dtype)
-            ~ ' and ' ~ collapsing._typed_literal(row[2 + 2 * loop.index0], value.dtype) %}
+        {% set least, greatest = row[1 + 2 * loop.index0], row[2 + 2 * loop.index0] %}
+        {% set range = 'stored.' ~ adapter.quote(value.name) ~ ' between ' ~ collapsing._typed_literal(least, value.dtype)
+            ~ ' and ' ~ collapsing._typed_literal(greatest, value.dtype) %}
         {% do bounds.update({value.of: bounds[value.of] ~ ' and ' ~ range if value.of in bounds else range}) %}
     {% endfor %}
     {{ return({'count': row[0], 'bounds': bounds}) }}
@@ -149,25 +158,29 @@
 
 
 {#
-    Raises an error where rows that carry their own sign leave a key of the first ledger with more than one live row, or with a cancel row: a joined ledger
-    has one. Asked of the keys of unread batches alone, or of all.
+    Raises an error where rows that carry their own sign leave a key of the first ledger with more than one live row, or with
+    a cancel row: a joined ledger has one. Asked of the keys of unread batches alone, or of all.
 #}
 {% macro _check_consistent(first) %}
-    {% set rows = collapsing._rows_upto(first, first.upto) if first.after is none else collapsing._rows_of_unread_keys(first, first.upto) %}
+    {% set rows = collapsing._rows_upto(first, first.upto) if first.after is none
+        else collapsing._rows_of_unread_keys(first, first.upto) %}
     {% set found = collapsing._rows_of(
         'select ' ~ collapsing._key_as_json(first.settings.key) ~ ' from ' ~ collapsing._live_among(first, rows) ~ ' group by '
         ~ collapsing._row_list(first.settings.key) ~ ' having count(*) > 1 or min(ledger_sign) < 1 order by 1 limit 1'
     ) %}
     {% if found %}
         {{ collapsing._raise(
-            model.name, "the rows of '" ~ first.name ~ "' are inconsistent, a cancel row without its state row or a state row twice, for example of key "
-            ~ found[0][0] ~ ': a joined ledger has one live row of a key. Stage the rows that put it right'
+            model.name, "the rows of '" ~ first.name ~ "' are inconsistent, a cancel row without its state row or a state row twice,"
+            ~ ' for example of key ' ~ found[0][0] ~ ': a joined ledger has one live row of a key. Stage the rows that put it right'
         ) }}
     {% endif %}
 {% endmacro %}
 
 
-{# Caches the rows that a batch appends, where it looks at any, adds to the batch how many there are, and returns the query of them. #}
+{#
+    Caches the rows that a batch appends, where it looks at any, adds to the batch how many there are, and returns the query
+    of them.
+#}
 {% macro _rows_of_joined(ledger, settings, sides, table, batch) %}
     {% if table.whole %}
         {#- whether there are any is seen when they are written: to count them first would be to join everything twice -#}
@@ -185,15 +198,19 @@
 {% endmacro %}
 
 
-{# Finishes a whole build that is committed: registers its batch if no row was written, counts its rows, and marks it with what it was built from. #}
+{#
+    Finishes a whole build that is committed: registers its batch if no row was written, counts its rows, and marks it with
+    what it was built from.
+#}
 {% macro _finish_whole(ledger, settings, table, batch) %}
     {% set batches = collapsing._batches_of(ledger) %}
     {% do collapsing._register_if_empty(ledger, batch.number) if not batches or batches.last != batch.number %}
     {% set states = collapsing._rows_of(
-        'select count(*) from ' ~ ledger ~ ' where ledger_batch in (' ~ batch.number ~ ', ' ~ -batch.number ~ ') and ledger_sign = 1'
+        'select count(*) from ' ~ ledger ~ ' where ledger_sign = 1 and ledger_batch in (' ~ batch.number ~ ', ' ~ -batch.number ~ ')'
     )[0][0] %}
     {% do batch.update({'states': states}) %}
-    {% do collapsing._set_properties(ledger, {'collapsing.rules': collapsing._as_property(collapsing._rules_of(settings))}) if table.rebuild %}
+    {% set rules = collapsing._as_property(collapsing._rules_of(settings)) %}
+    {% do collapsing._set_properties(ledger, {'collapsing.rules': rules}) if table.rebuild %}
 {% endmacro %}
 
 
@@ -213,7 +230,10 @@
 {% endmacro %}
 
 
-{# Returns what a run of a model with these settings, as the model gives them, may have cached: the names that _drop_cached takes. #}
+{#
+    Returns what a run of a model with these settings, as the model gives them, may have cached: the names that _drop_cached
+    takes.
+#}
 {% macro _cached_with(given) %}
     {% set whats = ['unread', 'classified'] %}
     {% for name in given.join if given.join is mapping %}

@@ -1,6 +1,6 @@
 {#
-    The rows that a batch of a joined ledger appends: of each key that may have changed the joined row before (sign -1) and the joined row after (sign 1),
-    and nothing where the two are the same.
+    The rows that a batch of a joined ledger appends: of each key that may have changed the joined row before (sign -1) and
+    the joined row after (sign 1), and nothing where the two are the same.
 #}
 
 
@@ -47,7 +47,8 @@ joined as (
     from {{ unread }} as unread
     {%- for side in sides[1:] %}
     {%- for image in images %}
-    left join {{ collapsing._match(side, image) }} as {{ side.name }}_{{ image }} on {{ collapsing._finds(side, 'unread.' ~ image, side.name ~ '_' ~ image) }}
+    {%- set match = side.name ~ '_' ~ image %}
+    left join {{ collapsing._match(side, image) }} as {{ match }} on {{ collapsing._finds(side, 'unread.' ~ image, match) }}
     {%- endfor %}
     {%- endfor %}
 )
@@ -69,8 +70,8 @@ where not ({{ collapsing._same_images(sides) }})
 
 
 {#
-    Returns, as CTEs, the live rows of each other side that the rows of `unread` find: `now_<name>`; and, where some of them have changed, what
-    stood in their place before, `then_<name>`.
+    Returns, as CTEs, the live rows of each other side that the rows of `unread` find: `now_<name>`; and, where some of them
+    have changed, what stood in their place before, `then_<name>`.
 #}
 {% macro _matches(sides, unread, count) %}
     {% set ctes = [] %}
@@ -90,14 +91,19 @@ where not ({{ collapsing._same_images(sides) }})
             collapsing._rows_upto(side, side.upto), '(' ~ wanted | join(' union all ') ~ ')', pairs, side.bounds, count
         ) %}
         {% set names = collapsing._row_list((key + collapsing._columns_in_use(side) | map(attribute='name') | list) | unique) %}
-        {% do ctes.append('now_' ~ side.name ~ ' as (\n    select ' ~ names ~ '\n    from ' ~ collapsing._live_among(side, found) ~ '\n)') %}
+        {% do ctes.append(
+            'now_' ~ side.name ~ ' as (\n    select ' ~ names ~ '\n    from ' ~ collapsing._live_among(side, found) ~ '\n)'
+        ) %}
         {% do ctes.append(collapsing._match_before(side, key, names)) if side.changed %}
     {% endfor %}
     {{ return(ctes) }}
 {% endmacro %}
 
 
-{# Returns the CTE of what a side's keys found before its unread batches: what they find now, but for the keys that have changed. #}
+{#
+    Returns the CTE of what a side's keys found before its unread batches: what they find now, but for the keys that have
+    changed.
+#}
 {% macro _match_before(side, key, names) -%}
 {%- set values = [] -%}
 {%- for name in (key + collapsing._columns_in_use(side) | map(attribute='name') | list) | unique -%}
@@ -185,7 +191,7 @@ then_{{ side.name }} as (
     {% endif %}
     {% set parts = ['(ledger_before is null) = (ledger_after is null)'] %}
     {% for value in values %}
-        {% do parts.append(value | replace('?', 'ledger_before') ~ ' <=> ' ~ value | replace('?', 'ledger_after')) %}
+        {% do parts.append(collapsing._is_same_value(value)) %}
     {% endfor %}
     {{ return(parts | join('\n    and ')) }}
 {% endmacro %}

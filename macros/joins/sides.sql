@@ -1,5 +1,6 @@
 {#
-    A joined ledger reads sides: the first ledger, whose rows it has, and others, of which each row of the first finds at most one. A side is
+    A joined ledger reads sides: the first ledger, whose rows it has, and others, of which each row of the first finds at most
+    one. A side is
         name, id           as the model's SQL names it, and its unique_id in the graph
         relation, settings, batches   of the ledger, the last as _batches_of returns them
         after, upto        the batches (after, upto] are unread; `after` none where all of it is to be read
@@ -7,8 +8,10 @@
         on                 of another side, pairs [column of the first ledger, column of this one]
         takes              of another side, pairs [name in the joined ledger, column of this one]
         type               of another side, left or inner
-        changed            of another side, what can stand behind `from` for its rows that have changed, as _changed_rows returns them, or none
-        changed_bounds, bounds   literal ranges, over the first ledger for the changed keys, and over this one for the keys looked up; or none
+        changed            of another side, what can stand behind `from` for its rows that have changed, as _changed_rows returns
+                           them, or none
+        changed_bounds, bounds   literal ranges, over the first ledger for the changed keys, and over this one for the keys looked
+                                 up; or none
 #}
 
 
@@ -18,12 +21,13 @@
     {% set first, others = collapsing._side(given.first, none), given.others %}
     {% if first.id != model.depends_on.nodes | first %}
         {{ collapsing._raise(
-            model.name, 'the first ledger of joined must be the first model that its SQL names; given: ' ~ first.name ~ ', and its SQL names '
-            ~ (model.depends_on.nodes | first) ~ ' before it'
+            model.name, 'the first ledger of joined must be the first model that its SQL names; given: ' ~ first.name
+            ~ ', and its SQL names ' ~ (model.depends_on.nodes | first) ~ ' before it'
         ) }}
     {% elif others | sort != settings.join | sort %}
         {{ collapsing._raise_setting(
-            model.name, 'join', 'for the ledgers that joined is given by name: ' ~ (others | sort | join(', ') or 'none'), settings.join | sort | join(', ')
+            model.name, 'join', 'for the ledgers that joined is given by name: ' ~ (others | sort | join(', ') or 'none'),
+            settings.join | sort | join(', ')
         ) }}
     {% endif %}
     {% set sides = [first] %}
@@ -44,15 +48,16 @@
     {% set node = collapsing._model_of(relation) %}
     {% if node is not none and collapsing._shards_of(node) %}
         {{ collapsing._raise(
-            model.name, "the keys of the ledger '" ~ node.name ~ "' are split into shards, and a joined ledger reads one table of each ledger"
+            model.name, "the keys of the ledger '" ~ node.name
+            ~ "' are split into shards, and a joined ledger reads one table of each ledger"
         ) }}
     {% endif %}
     {% set node = collapsing._asked_ledger('joined', relation) %}
     {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
     {% if not collapsing._engine(settings).adds_up %}
         {{ collapsing._raise(
-            model.name, "the ledger '" ~ node.name ~ "' has the engine " ~ settings.engine ~ ': it has no cancel rows, so that a joined ledger would not'
-            ~ ' hear of rows that are replaced. Give it the engine versioned_collapsing, or collapsing where there is no version'
+            model.name, "the ledger '" ~ node.name ~ "' has the engine " ~ settings.engine
+            ~ ': it has no cancel rows, so that a joined ledger would not hear of rows that are replaced. Give it the engine versioned_collapsing, or collapsing where there is no version'
         ) }}
     {% endif %}
     {% set batches = collapsing._batches_of(collapsing._named(relation)) %}
@@ -130,11 +135,13 @@
 {% macro _add_joined_column(columns, owners, name, column, owner) %}
     {% if name | lower in owners %}
         {{ collapsing._raise(
-            model.name, "the column '" ~ name ~ "' is both of " ~ owners[name | lower] ~ ' and of ' ~ owner ~ ". Give one of them another name: 'columns': {'"
-            ~ owner ~ '_' ~ name ~ "': '" ~ column.name ~ "'}"
+            model.name, "the column '" ~ name ~ "' is both of " ~ owners[name | lower] ~ ' and of ' ~ owner
+            ~ ". Give one of them another name: 'columns': {'" ~ owner ~ '_' ~ name ~ "': '" ~ column.name ~ "'}"
         ) }}
     {% elif name.lower().startswith('ledger_') %}
-        {{ collapsing._raise(model.name, "the name '" ~ name ~ "' begins with ledger_: such names are reserved for the package") }}
+        {{ collapsing._raise(
+            model.name, "the name '" ~ name ~ "' begins with ledger_: such names are reserved for the package"
+        ) }}
     {% endif %}
     {% do owners.update({name | lower: owner}) %}
     {% do columns.append({'name': name, 'dtype': column.dtype}) %}
@@ -142,16 +149,16 @@
 
 
 {#
-    Raises an error where Spark would convert one of two columns to compare them: what is different to a ledger, such as '1' and '01', might then
-    be one, and a row find two.
+    Raises an error where Spark would convert one of two columns to compare them: what is different to a ledger, such as '1'
+    and '01', might then be one, and a row find two.
 #}
 {% macro _check_one_type(side, mine, theirs) %}
     {% set types = [mine.dtype, theirs.dtype] %}
     {% set are_integers = types | select('in', ['tinyint', 'smallint', 'int', 'bigint']) | list | length == 2 %}
     {% if mine.dtype != theirs.dtype and not are_integers %}
         {{ collapsing._raise(
-            model.name, "setting 'join." ~ side.name ~ ".on': '" ~ mine.name ~ "' is " ~ mine.dtype ~ " and '" ~ theirs.name ~ "' of " ~ side.name ~ ' is '
-            ~ theirs.dtype ~ ': compared by conversion, a row might find several rows. Cast one of them in its stage'
+            model.name, "setting 'join." ~ side.name ~ ".on': '" ~ mine.name ~ "' is " ~ mine.dtype ~ " and '" ~ theirs.name
+            ~ "' of " ~ side.name ~ ' is ' ~ theirs.dtype ~ ': compared by conversion, a row might find several rows. Cast one of them in its stage'
         ) }}
     {% endif %}
 {% endmacro %}

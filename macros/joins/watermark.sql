@@ -1,6 +1,7 @@
 {#
-    How far a joined ledger has read each side is in its manifest, as the blocks of its batches: `model.shop.orders:41` says that orders
-    was read up to batch 41. Like any block it counts once its batch is committed, so that no crash parts the rows from it.
+    How far a joined ledger has read each side is in its manifest, as the blocks of its batches: `model.shop.orders:41` says
+    that orders was read up to batch 41. Like any block it counts once its batch is committed, so that no crash parts the rows
+    from it.
 #}
 
 
@@ -11,8 +12,8 @@
 
 
 {#
-    Returns how far a joined ledger that has the batches `batches` has read the ledgers under it: {read: {unique_id: batch}, lacks_history: whether
-    the run of its last batch was killed before it wrote the history}.
+    Returns how far a joined ledger that has the batches `batches` has read the ledgers under it: {read: {unique_id: batch},
+    lacks_history: whether the run of its last batch was killed before it wrote the history}.
 #}
 {% macro _read_upto(ledger, batches) %}
     {% set found = {'read': {}, 'lacks_history': false} %}
@@ -21,11 +22,13 @@
         {{ return(found) }}
     {% endif %}
     {% set history = load_relation(collapsing._history_relation(ledger)) %}
+    {% set written = '(select count(*) from ' ~ history ~ ' where ledger_batch = ' ~ batches.last ~ ')'
+        if history is not none else 0 %}
     {% set sql %}
         select
             substring_index(block, ':', 1) as side,
             max(cast(substring_index(block, ':', -1) as int)) as upto,
-            {{ '(select count(*) from ' ~ history ~ ' where ledger_batch = ' ~ batches.last ~ ')' if history is not none else 0 }} as history_rows
+            {{ written }} as history_rows
         from {{ manifest }}
         where {{ collapsing._is_committed(batches) }} and block is not null
         group by 1
@@ -39,8 +42,9 @@
 
 
 {#
-    Gives each side `after`: the batch up to which the joined ledger has read it, or none where everything is to be read. Returns {stale: in words why a
-    ledger that has batches cannot go on from there, or none, lacks_history: as _read_upto returns it}.
+    Gives each side `after`: the batch up to which the joined ledger has read it, or none where everything is to be read.
+    Returns {stale: in words why a ledger that has batches cannot go on from there, or none, lacks_history: as _read_upto
+    returns it}.
 #}
 {% macro _find_unread(ledger, sides, batches) %}
     {% set known, found = collapsing._read_upto(ledger, batches), namespace(stale=none) %}
@@ -71,7 +75,8 @@
         is_due   whether there is anything to do
         whole    whether all rows are written anew, and nothing is to be cancelled
         reads    whether a batch is to be written
-    A table that no longer fits is rebuilt as a new base where its columns stay, so that readers never lose it; else it is created again.
+    A table that no longer fits is rebuilt as a new base where its columns stay, so that readers never lose it; else it is
+    created again.
 #}
 {% macro _check_joined_table(ledger, settings, sides, batches, stale) %}
     {% set existing = load_relation(ledger) %}
@@ -84,7 +89,9 @@
     {% endif %}
     {% set unread = sides | selectattr('after', 'none') | list or collapsing._sides_with_news(sides) %}
     {% if described and not (unread or stale or should_full_refresh()) or (described and flags.EMPTY) %}
-        {% do collapsing._say(model.name, stale ~ ': --empty leaves it as it is, and the next run builds it again') if stale and flags.EMPTY %}
+        {% do collapsing._say(
+            model.name, stale ~ ': --empty leaves it as it is, and the next run builds it again'
+        ) if stale and flags.EMPTY %}
         {{ return({'is_due': false, 'reads': false, 'created': false, 'rebuild': false}) }}
     {% endif %}
     {% set wanted = collapsing._ledger_columns(collapsing._take_columns(settings, sides), settings, ledger) %}
@@ -93,13 +100,15 @@
     {% if changes.added or changes.other %}
         {% set stale = stale or 'the columns of the ledgers that it reads have changed' %}
     {% endif %}
-    {% do collapsing._say(model.name, stale ~ ': building it again from the whole of ' ~ sides | map(attribute='name') | join(', ')) if stale %}
+    {% do collapsing._say(
+        model.name, stale ~ ': building it again from the whole of ' ~ sides | map(attribute='name') | join(', ')
+    ) if stale %}
     {% set created = not fits or changes.added or changes.other %}
     {% set whole = created or not batches or stale or should_full_refresh() %}
     {% do collapsing._read_all(sides) if whole %}
     {{ return({
         'is_due': true, 'created': created, 'rebuild': whole and not created and batches is not none, 'whole': whole, 'added': [],
-        'wanted': wanted, 'stored': wanted | map(attribute='name') | list if created else described.columns | map(attribute='name') | list,
+        'wanted': wanted, 'stored': (wanted if created else described.columns) | map(attribute='name') | list,
         'reads': not flags.EMPTY and (not whole or sides[0].upto > 0 or (batches is not none and not created))
     }) }}
 {% endmacro %}

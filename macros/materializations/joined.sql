@@ -1,6 +1,7 @@
 {#
-    One run of a joined ledger, from top to bottom: what has changed in the ledgers under it since it last read them is joined, and appended as one batch. How
-    far each of them was read is in the manifest, which counts with the batch. docs/joins.md has the algebra.
+    One run of a joined ledger, from top to bottom: what has changed in the ledgers under it since it last read them is
+    joined, and appended as one batch. How far each of them was read is in the manifest, which counts with the batch.
+    docs/joins.md has the algebra.
 #}
 {% materialization incremental_joined, adapter='spark' %}
     {%- set begun_at = modules.datetime.datetime.utcnow() -%}

@@ -98,16 +98,20 @@
 {% endmacro %}
 
 
-{# Returns the last batch, `upto` at most, that all readers of a ledger or projection have read: its projections, and joined ledgers. #}
+{#
+    Returns the last batch, `upto` at most, that all readers of a ledger or projection have read: its projections, and joined
+    ledgers.
+#}
 {% macro _read_by_all(node, source, upto) %}
     {% set limit = namespace(upto=upto) %}
     {% for reader in collapsing._readers_of(node) %}
-        {% set relation, read = adapter.get_relation(reader.database, reader.schema, reader.alias), collapsing._upto_read_by(reader, node) %}
+        {% set relation = adapter.get_relation(reader.database, reader.schema, reader.alias) %}
+        {% set read, is_joined = collapsing._upto_read_by(reader, node), collapsing._is_joined(reader) %}
         {% if read is not none and read < limit.upto
-            and (collapsing._is_joined(reader) or not collapsing._has_read(relation, source, read, limit.upto)) %}
+            and (is_joined or not collapsing._has_read(relation, source, read, limit.upto)) %}
             {% do collapsing._say(
-                node.name, ('joined ledger' if collapsing._is_joined(reader) else 'projection') ~ " '" ~ reader.name ~ "' has read up to batch " ~ read
-                ~ ': later batches are kept'
+                node.name, ('joined ledger' if is_joined else 'projection') ~ " '" ~ reader.name
+                ~ "' has read up to batch " ~ read ~ ': later batches are kept'
             ) %}
             {% set limit.upto = read %}
         {% endif %}
@@ -116,7 +120,10 @@
 {% endmacro %}
 
 
-{# Returns the last batch of a ledger or projection, `node` in the graph, that a reader of it has read; none where the reader is empty or not built. #}
+{#
+    Returns the last batch of a ledger or projection, `node` in the graph, that a reader of it has read; none where the reader
+    is empty or not built.
+#}
 {% macro _upto_read_by(reader, node) %}
     {% set relation = adapter.get_relation(reader.database, reader.schema, reader.alias) %}
     {% set batches = collapsing._batches_of(relation) if relation is not none else none %}

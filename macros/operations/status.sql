@@ -112,7 +112,10 @@
 {% endmacro %}
 
 
-{# Returns in words how far a projection or joined ledger has read a ledger, `node` in the graph, which holds the batches `batches`. #}
+{#
+    Returns in words how far a projection or joined ledger has read a ledger, `node` in the graph, which holds the batches
+    `batches`.
+#}
 {% macro _lag_of(reader, node, batches) %}
     {% set last, upto = batches.last if batches else 0, collapsing._upto_read_by(reader, node) or 0 %}
     {{ return('has read up to batch ' ~ upto ~ ' of ' ~ last ~ (', ' ~ (last - upto) ~ ' behind' if last > upto else '')) }}

@@ -1,6 +1,8 @@
 {#
-    Returns the checked settings of a joined ledger: those of any ledger, with the key of the first ledger that its model reads, and
-        join           {name: {on, columns, type}}: `on` {column of the first ledger: column of the other}, `columns` {name here: column of the other}
+    Returns the checked settings of a joined ledger: those of any ledger, with the key of the first ledger that its model
+    reads, and
+        join           {name: {on, columns, type}}: `on` {column of the first ledger: column of the other}, `columns` {name here:
+                       column of the other}
         rebuild_share  the share of the first ledger's rows above which a change of the others builds everything anew
 #}
 {% macro _joined_settings(model_name, given) %}
@@ -20,9 +22,10 @@
     {% endfor %}
     {% set settings = {
         'model': model_name, 'engine': 'joined', 'join': joins, 'rebuild_share': share, 'optimize': given.get('optimize', 'manual'),
-        'key': collapsing._settings_of_first(model_name, given).key, 'version': [], 'order_by': [], 'partition_by': [], 'sign': none,
-        'is_deleted': none, 'input': 'events', 'deletes': 'versioned', 'block': 'ledger_block', 'combine': {}, 'shards': none,
-        'on_bad_rows': 'fail', 'on_changed_block': 'ignore', 'counts_blocks': false, 'count_decisions': false, 'tombstone_retention': none
+        'key': collapsing._settings_of_first(model_name, given).key, 'version': [], 'order_by': [], 'partition_by': [],
+        'sign': none, 'is_deleted': none, 'input': 'events', 'deletes': 'versioned', 'block': 'ledger_block', 'combine': {}, 'shards': none,
+        'on_bad_rows': 'fail', 'on_changed_block': 'ignore', 'counts_blocks': false, 'count_decisions': false,
+        'tombstone_retention': none
     } %}
     {% do collapsing._check_optimize(model_name, settings) %}
     {{ return(settings) }}
@@ -73,12 +76,13 @@
 
 {# Returns the settings of the first ledger that a joined one reads: dbt keeps the refs of a model in their order. #}
 {% macro _settings_of_first(model_name, given) %}
-    {% for node in graph.nodes.values() if node.name == model_name and node.resource_type == 'model' and node.config.meta.get('collapsing') == given %}
+    {% for node in graph.nodes.values() if node.name == model_name and node.resource_type == 'model'
+        and node.config.meta.get('collapsing') == given %}
         {% set first = graph.nodes.get(node.depends_on.nodes | first) %}
         {% if collapsing._kind_if_any(first) != 'ledger' %}
             {{ collapsing._raise(
-                model_name, 'the first model that a joined ledger reads must be a ledger, a model whose settings say how its rows collapse; '
-                ~ (first.name if first else 'what it reads') ~ ' is none'
+                model_name, 'the first model that a joined ledger reads must be a ledger, a model whose settings say how its rows'
+                ~ ' collapse; ' ~ (first.name if first else 'what it reads') ~ ' is none'
             ) }}
         {% endif %}
         {{ return(collapsing._ledger_settings(first.name, first.config.meta.collapsing)) }}
