@@ -224,8 +224,7 @@
         {% do parts.append(side.name ~ ' up to ' ~ side.upto) %}
     {% endfor %}
     {{ return(
-        'batch ' ~ batch.number ~ ': ' ~ parts | join(', ') ~ ' (' ~ collapsing._counted(batch.states, 'state row') ~ ', '
-        ~ collapsing._counted(batch.cancels, 'cancel row') ~ ')'
+        'batch ' ~ batch.number ~ ': ' ~ parts | join(', ') ~ ' (state rows: ' ~ batch.states ~ ', cancel rows: ' ~ batch.cancels ~ ')'
     ) }}
 {% endmacro %}
 

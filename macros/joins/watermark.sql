@@ -47,18 +47,18 @@
     returns it}.
 #}
 {% macro _find_unread(ledger, sides, batches) %}
-    {% set known, found = collapsing._read_upto(ledger, batches), namespace(stale=none) %}
+    {% set known, stale = collapsing._read_upto(ledger, batches), [] %}
     {% for side in sides %}
         {% set after, base = known.read.get(side.id), side.batches.base if side.batches else 0 %}
         {% do side.update({'after': after}) %}
         {% if batches and after is none %}
-            {% set found.stale = 'how far it has read ' ~ side.name ~ ' is not known' %}
+            {% do stale.append('how far it has read ' ~ side.name ~ ' is not known') %}
         {% elif batches and (after > side.upto or after < base or (side.batches and 0 < after < side.batches.first)) %}
-            {% set found.stale = side.name ~ ' has been rebuilt' %}
+            {% do stale.append(side.name ~ ' has been rebuilt') %}
         {% endif %}
     {% endfor %}
-    {% do collapsing._read_all(sides) if found.stale or not batches %}
-    {{ return({'stale': found.stale, 'lacks_history': known.lacks_history}) }}
+    {% do collapsing._read_all(sides) if stale or not batches %}
+    {{ return({'stale': stale | first if stale else none, 'lacks_history': known.lacks_history}) }}
 {% endmacro %}
 
 
