@@ -129,8 +129,7 @@ group by {{ key }}
 {%- set same = [] -%}
 {%- do same.append('(ledger_before is null) = (ledger_after is null)') if side.type == 'inner' -%}
 {%- for column in used -%}
-    {%- set compared = collapsing._comparable_value(column) -%}
-    {%- do same.append(collapsing._is_same_value(compared) if compared else 'false') -%}
+    {%- do same.append(collapsing._is_same_value(column) or 'false') -%}
 {%- endfor -%}
 select *
 from (
@@ -150,12 +149,6 @@ where not ({{ same | join(' and ') }})
 {% endmacro %}
 
 
-{# Returns the condition that a value, as _comparable_value gives it, is the same before and after. #}
-{% macro _is_same_value(value) %}
-    {{ return(value | replace('?', 'ledger_before') ~ ' <=> ' ~ value | replace('?', 'ledger_after')) }}
-{% endmacro %}
-
-
 {# Returns the columns of another side that the joined ledger shows, each once, [{name, dtype}]. #}
 {% macro _columns_in_use(side) %}
     {{ return(side.columns | selectattr('name', 'in', side.takes | map('last') | list) | list) }}
@@ -163,16 +156,19 @@ where not ({{ same | join(' and ') }})
 
 
 {#
-    Returns SQL for a value of a column that is compared by `<=>`, `?` standing for the struct that it is taken from: a map as
-    its sorted entries. None for what does not compare, or compares as equal what is not the same; a row that comes anew then
-    counts as changed.
+    Returns the condition that a column has one value in `ledger_before` and `ledger_after`; a map is compared by its sorted
+    entries. None for types that do not compare, or take for equal what is not the same.
 #}
-{% macro _comparable_value(column) %}
-    {% set value, dtype = '?.' ~ adapter.quote(column.name), column.dtype %}
+{% macro _is_same_value(column) %}
+    {% set name, dtype = adapter.quote(column.name), column.dtype %}
     {% if 'collate' in dtype or 'variant' in dtype or modules.re.search('map<', dtype[1:]) %}
         {{ return(none) }}
     {% endif %}
-    {{ return('sort_array(map_entries(' ~ value ~ '))' if dtype.startswith('map<') else value) }}
+    {% set before, after = 'ledger_before.' ~ name, 'ledger_after.' ~ name %}
+    {{ return(
+        'sort_array(map_entries(' ~ before ~ ')) <=> sort_array(map_entries(' ~ after ~ '))' if dtype.startswith('map<')
+        else before ~ ' <=> ' ~ after
+    ) }}
 {% endmacro %}
 
 
@@ -208,7 +204,6 @@ having max_by(ledger_sign, struct(ledger_batch, ledger_sign)) = 1
 #}
 {% macro _rows_to_join(sides, stayed) -%}
 {%- set first = sides[0] -%}
-{%- set names = first.settings.key + ['ledger_before', 'ledger_after', 'ledger_block'] -%}
 {%- set row = collapsing._row_as_struct(first.columns) -%}
 {%- if not stayed -%}
 select *, {{ collapsing._text_literal(collapsing._token_of_side(first, first.upto)) }} as ledger_block

@@ -176,24 +176,20 @@ then_{{ side.name }} as (
 
 {# Returns the condition that the joined row of a key is after the batch what it was before it: not where that cannot be told. #}
 {% macro _same_images(sides) %}
-    {% set values, types = [], {} %}
+    {% set same = [] %}
     {% for column in sides[0].columns %}
-        {% do values.append(collapsing._comparable_value(column)) %}
+        {% do same.append(collapsing._is_same_value(column)) %}
     {% endfor %}
     {% for side in sides[1:] %}
         {% for name, theirs in side.takes %}
             {% set column = side.columns | selectattr('name', 'equalto', theirs) | first %}
-            {% do values.append(collapsing._comparable_value({'name': name, 'dtype': column.dtype})) %}
+            {% do same.append(collapsing._is_same_value({'name': name, 'dtype': column.dtype})) %}
         {% endfor %}
     {% endfor %}
-    {% if none in values %}
+    {% if none in same %}
         {{ return('ledger_before is null and ledger_after is null') }}
     {% endif %}
-    {% set parts = ['(ledger_before is null) = (ledger_after is null)'] %}
-    {% for value in values %}
-        {% do parts.append(collapsing._is_same_value(value)) %}
-    {% endfor %}
-    {{ return(parts | join('\n    and ')) }}
+    {{ return('(ledger_before is null) = (ledger_after is null)\n    and ' ~ same | join('\n    and ')) }}
 {% endmacro %}
 
 

@@ -516,7 +516,7 @@ def test_a_first_ledger_of_signed_rows_is_joined_where_it_is_consistent(make_pro
     signed = {"key": "id", "version": "version", "sign": "sign", "input": "signed", "block": "block"}
     files = {
         "models/stage_orders.sql": f"{VIEW}select * from signs.arrived",
-        "models/stage_shops.sql": f"{VIEW}select shop as id, 'north' as region, 1 as version, 'a' as block from values (1) as t (shop)",
+        "models/stage_shops.sql": f"{VIEW}select 1 as id, 'north' as region, 1 as version, 'a' as block",
         "models/orders.sql": model("ledger(ref('stage_orders'))", signed),
         "models/shops.sql": model("ledger(ref('stage_shops'))", {"key": "id", "version": "version", "block": "block"}),
         "models/wide.sql": model(
