@@ -147,11 +147,13 @@
         {% do asked.append(collapsing._bound_text('max(' ~ value.greatest ~ ')', value.dtype)) %}
     {% endfor %}
     {% set row = collapsing._rows_of('select ' ~ asked | join(', ') ~ ' from ' ~ view)[0] %}
-    {% for value in bounded if row[1 + 2 * loop.index0] is not none %}
+    {% for value in bounded %}
         {% set least, greatest = row[1 + 2 * loop.index0], row[2 + 2 * loop.index0] %}
-        {% set range = 'stored.' ~ adapter.quote(value.name) ~ ' between ' ~ collapsing._typed_literal(least, value.dtype)
-            ~ ' and ' ~ collapsing._typed_literal(greatest, value.dtype) %}
-        {% do bounds.update({value.of: bounds[value.of] ~ ' and ' ~ range if value.of in bounds else range}) %}
+        {% if least is not none %}
+            {% set range = 'stored.' ~ adapter.quote(value.name) ~ ' between ' ~ collapsing._typed_literal(least, value.dtype)
+                ~ ' and ' ~ collapsing._typed_literal(greatest, value.dtype) %}
+            {% do bounds.update({value.of: bounds[value.of] ~ ' and ' ~ range if value.of in bounds else range}) %}
+        {% endif %}
     {% endfor %}
     {{ return({'count': row[0], 'bounds': bounds}) }}
 {% endmacro %}

@@ -62,8 +62,8 @@ select
     {{ number }} as ledger_batch
 from joined
 lateral view inline(array_compact(array(
-    if(ledger_before is null, null, struct(-1, ledger_before)),
-    if(ledger_after is null, null, struct(1, ledger_after))
+    if(ledger_before is null, null, named_struct('sign', -1, 'image', ledger_before)),
+    if(ledger_after is null, null, named_struct('sign', 1, 'image', ledger_after))
 ))) appended as ledger_sign, ledger_image
 where not ({{ collapsing._same_images(sides) }})
 {%- endmacro %}
