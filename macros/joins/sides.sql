@@ -8,8 +8,8 @@
         on                 of another side, pairs [column of the first ledger, column of this one]
         takes              of another side, pairs [name in the joined ledger, column of this one]
         type               of another side, left or inner
-        changed            of another side, what can stand behind `from` for its rows that have changed, as _changed_rows returns
-                           them, or none
+        changed, changed_count   of another side, what can stand behind `from` for its rows that have changed, as _changed_rows
+                           returns them, and how many there are; or none
         changed_bounds, bounds   literal ranges, over the first ledger for the changed keys, and over this one for the keys looked
                                  up; or none
 #}
@@ -33,7 +33,10 @@
     {% set sides = [first] %}
     {% for name, join in settings.join.items() %}
         {% set side = collapsing._side(others[name], name) %}
-        {% do side.update({'type': join.type, 'on': join.on.items() | list, 'takes': join.columns.items() | list}) %}
+        {% do side.update({
+            'type': join.type, 'on': join.on.items() | list, 'takes': join.columns.items() | list,
+            'changed': none, 'changed_count': 0, 'changed_bounds': none, 'bounds': none
+        }) %}
         {% do collapsing._check_other_side(side) %}
         {#- the rules that the table is marked with: another ledger under the same name is another join -#}
         {% do join.update({'reads': side.id}) %}
