@@ -156,9 +156,11 @@
     and '01', might then be one, and a row find two.
 #}
 {% macro _check_one_type(side, mine, theirs) %}
-    {% set types = [mine.dtype, theirs.dtype] %}
-    {% set are_integers = types | select('in', ['tinyint', 'smallint', 'int', 'bigint']) | list | length == 2 %}
-    {% if mine.dtype != theirs.dtype and not are_integers %}
+    {% set types = [] %}
+    {% for dtype in [mine.dtype, theirs.dtype] %}
+        {% do types.append('integer' if collapsing._is_integer(dtype) else 'string' if dtype.startswith('varchar') else dtype) %}
+    {% endfor %}
+    {% if types[0] != types[1] %}
         {{ collapsing._raise(
             model.name, "setting 'join." ~ side.name ~ ".on': '" ~ mine.name ~ "' is " ~ mine.dtype ~ " and '" ~ theirs.name
             ~ "' of " ~ side.name ~ ' is ' ~ theirs.dtype ~ ': compared by conversion, a row might find several rows. Cast one of them in its stage'
