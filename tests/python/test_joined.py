@@ -321,8 +321,11 @@ def test_the_worked_example_of_the_docs(small: DbtProject) -> None:
 def test_what_is_not_in_use_and_what_is_not_new_appends_nothing(small: DbtProject) -> None:
     project = small
     _land(project, "shops", "c", 5, (1, "west", "other phone"))
+    _land(project, "orders", "c", 9, (3, 1, 99))
     executed = []
-    project.run("run")
+    project.run("run", "--select", "orders", "shops")
+    assert operate(project, "undo", model="orders").success
+    project.run("run", "--select", "wide")
     batches = project.batches("small.wide")
     assert project.rows("select states, cancels from small.wide__history order by ledger_batch desc limit 1") == [(0, 0)]
     assert project.rows(f"select count(*) from small.wide where ledger_batch = {batches[-1]} and id is not null") == [(0,)]
@@ -338,7 +341,7 @@ def test_what_is_not_in_use_and_what_is_not_new_appends_nothing(small: DbtProjec
 
 def test_a_preview_shows_what_the_next_run_appends(small: DbtProject) -> None:
     project = small
-    _land(project, "orders", "d", 3, (3, 1, 33))
+    _land(project, "orders", "d", 10, (3, 1, 33))
     _land(project, "shops", "d", 6, (2, "far south", "2"))
     project.run("run", "--select", "orders", "shops")
     result = project.invoke("compile", "--select", "wide")
@@ -414,6 +417,9 @@ def test_what_is_rebuilt_and_why(small: DbtProject) -> None:
     assert "no new" not in run("run", "--full-refresh", "--select", "wide") and project.batches("small.wide") == [-last - 5]
     project.sql("drop table small.wide__manifest")
     assert "how far it has read orders is not known" in run() and live() == [("a", 93), ("b", 11), ("c", 50)]
+    for beside in ("", "__manifest", "__history"):
+        project.sql(f"drop table small.shops{beside}")
+    assert "shops has been rebuilt" in run("run") and live() == [("a", 93), ("b", 11), ("c", 50)]
 
 
 def test_what_cannot_be_joined_is_refused_with_the_reason(make_project) -> None:
