@@ -273,6 +273,8 @@ def small(make_project) -> DbtProject:
         "models/wide.sql": model("joined(ref('orders'), shops=ref('shops'))", {"join": {"shops": SHOPS}, "rebuild_share": 0.5}),
         "models/sums.sql": model("projection(ref('wide'))", {"group_by": ["region"], "measures": {"amount": "sum(amount)"}}),
         "models/live.sql": VIEW + "select * from {{ collapsing.final(ref('sums')) }}",
+        "models/tests.yml": "models: [{name: wide, data_tests: [collapsing.collapsed]}, "
+        "{name: sums, data_tests: [collapsing.equals_recompute]}]\n",
     }
     project = make_project("small", files)
     project.sql("create schema if not exists small")
@@ -380,7 +382,7 @@ def test_optimize_waits_for_a_joined_reader_and_status_tells_of_it(small: DbtPro
         "models/then.sql",
         f"{VIEW}select region, sum(amount) as amount from {{{{ collapsing.final(ref('wide'), as_of={batch}) }}}} group by region",
     )
-    project.run("run", "--select", "then")
+    project.run("build", "--select", "then", "wide,test_type:data", "sums,test_type:data")
     assert project.rows("select * from small.then order by 1") == before
 
 
