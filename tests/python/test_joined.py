@@ -382,8 +382,9 @@ def test_optimize_waits_for_a_joined_reader_and_status_tells_of_it(small: DbtPro
         "models/then.sql",
         f"{VIEW}select region, sum(amount) as amount from {{{{ collapsing.final(ref('wide'), as_of={batch}) }}}} group by region",
     )
-    project.run("build", "--select", "then", "wide,test_type:data", "sums,test_type:data")
+    project.run("run", "--select", "then")
     assert project.rows("select * from small.then order by 1") == before
+    assert list(project.run("test", "--select", "wide", "sums").values()) == ["pass", "pass"]
 
 
 def test_what_is_rebuilt_and_why(small: DbtProject) -> None:
