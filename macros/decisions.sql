@@ -6,6 +6,7 @@
     {% if collapsing._kind_of(node, 'decisions') != 'ledger' %}
         {{ collapsing._raise(node.name, 'decisions needs a ledger and its stage; this is a projection') }}
     {% endif %}
+    {% do collapsing._check_has_stage(node, 'decisions') %}
     {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
     {% set columns = collapsing._stage_columns("select * from " ~ stage, settings, node.name) %}
     {% if 'decision' in columns | map(attribute='name') | map('lower') | list %}

@@ -14,6 +14,7 @@
 {# Returns a subquery of the life of a key in a ledger: one row for each thing that happened to it, numbered in `place`. #}
 {% macro _life_of_key(ledger, key, stage) %}
     {% set node = collapsing._asked_ledger('explain_key', ledger) %}
+    {% do collapsing._check_has_stage(node, 'explain_key') %}
     {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
     {% set stage = collapsing._stage_to_explain(node, stage) %}
     {% set columns = collapsing._stage_columns('select * from ' ~ stage, settings, node.name) %}

@@ -162,6 +162,19 @@ MUTANTS = [
         "order by ledger_batch, ledger_sign desc",
         "optimize",
     ),
+    # joined ledgers
+    Mutant("joins/changes.sql", "min_by(if(ledger_sign = -1", "max_by(if(ledger_sign = -1", "joined"),
+    Mutant("joins/changes.sql", "struct(ledger_batch, ledger_sign)) = 1", "struct(ledger_batch, ledger_sign)) <> 0", "joined"),
+    Mutant(
+        "joins/changes.sql", "order by ledger_batch desc, ledger_sign desc", "order by ledger_batch, ledger_sign desc", "joined"
+    ),
+    Mutant("joins/changes.sql", "left anti join moved on", "left semi join moved on", "joined"),
+    Mutant("joins/changes.sql", "before ~ ' <=> ' ~ after", "before ~ ' = ' ~ after", "joined"),
+    Mutant("joins/rows.sql", "as now\n    left anti join", "as now\n    left semi join", "joined"),
+    Mutant("joins/rows.sql", "if side.type == 'inner'", "if side.type == 'left'", "joined"),
+    Mutant("joins/rows.sql", "where not ({{ collapsing._same_images(sides) }})", "where true", "joined"),
+    Mutant("joins/watermark.sql", "after > side.upto or", "after < 0 or", "joined"),
+    Mutant("joins/plan.sql", "profile.count > settings.rebuild_share * live", "profile.count > live", "joined"),
 ]
 
 

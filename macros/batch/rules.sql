@@ -51,14 +51,15 @@
     which the table is created with.
 #}
 {% macro _rules_of(settings) %}
-    {{ return({
+    {% set rules = {
         'engine': settings.engine,
         'input': settings.input,
         'deletes': settings.deletes,
         'key': settings.key,
         'version': settings.version,
         'shards': settings.shards
-    }) }}
+    } %}
+    {{ return(dict(rules, join=settings.join) if settings.join else rules) }}
 {% endmacro %}
 
 

@@ -19,6 +19,7 @@
         repeatable       whether an event that comes again changes nothing, so that `combine` needs no block token
         adds_up          whether sums over its rows by sign are right: not where a row is replaced without a cancel row
         shows_cancel_rows   whether a cancel row without its state row is shown
+        is_joined        whether its rows follow from other ledgers; only the setting `join` asks for such rules
         final            macro: a subquery of the rows that FINAL shows; none where rows without a cancel row are shown
         collapsed        macro: a subquery of the rows that OPTIMIZE FINAL leaves, for engines that keep every row. Rows of both may have
                          columns of the engine's own beside the ledger's
@@ -32,10 +33,10 @@
 {% endmacro %}
 
 
-{# Returns the names of the engines, the default first. #}
+{# Returns the names of the engines that a model may ask for, the default first. #}
 {% macro _engine_names() %}
-    {% set names = [] %}
-    {% for macro in collapsing if macro.startswith('_engine_') and macro != '_engine_names' and '__' not in macro %}
+    {% set names, others = [], ['_engine_names', '_engine_joined'] %}
+    {% for macro in collapsing if macro.startswith('_engine_') and macro not in others and '__' not in macro %}
         {% do names.append(macro.removeprefix('_engine_')) %}
     {% endfor %}
     {% set default = 'versioned_collapsing' %}

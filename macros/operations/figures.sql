@@ -12,7 +12,7 @@
     {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
     {% set is_split = collapsing._shards_of(node) and collapsing._shard_of_run() is none %}
     {% set figures = {
-        'model': node.name, 'kind': 'ledger', 'engine': settings.engine ~ ', input: ' ~ settings.input, 'state': 'built'
+        'model': node.name, 'kind': 'ledger', 'engine': settings.engine ~ (', input: ' ~ settings.input if not settings.join), 'state': 'built'
     } %}
     {% if skip_unbuilt and (is_split or adapter.get_relation(node.database, node.schema, node.alias) is none) %}
         {% do figures.update({'state': 'split into shards, say which: collapsing_shard' if is_split else 'not built'}) %}
@@ -31,9 +31,10 @@
     {% do figures.update(collapsing._unread_figures(node, ledger, settings, batches)) %}
     {% do figures.update(collapsing._row_figures(ledger, settings, batches, told)) %}
     {% do figures.update(collapsing._reject_figures(ledger, batches)) %}
-    {% set projections = collapsing._lags_of(node, batches, told.counting) %}
+    {% set readers = collapsing._lags_of(node, batches, told.counting) %}
     {% do figures.update({
-        'lag_batches': projections | map(attribute='lag_batches') | max if projections else none, 'projections': projections
+        'lag_batches': readers | map(attribute='lag_batches') | max if readers else none, 'readers': readers,
+        'reads': collapsing._lags_behind(node) if settings.join else []
     }) %}
     {% do figures.update(collapsing._storage_figures(ledger, batches, scan)) %}
     {{ return(dict(figures, **collapsing._scanned_figures(ledger, settings, figures)) if scan and batches else figures) }}
@@ -74,7 +75,7 @@
     {% set stage = adapter.get_relation(
         stages[0].database, stages[0].schema, stages[0].alias or stages[0].identifier
     ) if stages | length == 1 %}
-    {% if not stage or not settings.block %}
+    {% if not stage or not settings.block or settings.join %}
         {{ return(unread) }}
     {% endif %}
     {% set columns = collapsing._columns_of_query('select * from ' ~ stage) %}
@@ -131,22 +132,33 @@
 
 
 {#
-    Returns how far each projection of a ledger has read, and each projection of those, [{name, batch, lag_batches}]. `counting` are the batches
-    that have something to read: of others a projection keeps no rows.
+    Returns how far each projection of a ledger has read, each projection of those, and each joined ledger, [{kind, name, batch, lag_batches}].
+    `counting` are the batches that have something to read: of others a projection keeps no rows.
 #}
 {% macro _lags_of(node, batches, counting) %}
     {% set lags = [] %}
-    {% for projection in graph.nodes.values() if collapsing._kind_if_any(projection) == 'projection'
-        and collapsing._ledger_of(projection).unique_id == node.unique_id %}
-        {% set relation = adapter.get_relation(projection.database, projection.schema, projection.alias) %}
-        {% set read = collapsing._batches_of(relation) if relation is not none else none %}
-        {% set upto = read.last if read else 0 %}
+    {% for reader in graph.nodes.values() if collapsing._is_joined(reader) and node.unique_id in reader.depends_on.nodes
+        or collapsing._kind_if_any(reader) == 'projection' and collapsing._ledger_of(reader).unique_id == node.unique_id %}
+        {% set upto = collapsing._upto_read_by(reader, node) or 0 %}
         {#- one that has read nothing is behind by the base too -#}
         {% set base = 1 if batches and 0 < batches.base and upto < batches.base else 0 %}
         {% set unread = counting | select('gt', upto) | list | length %}
-        {% do lags.append({'name': projection.name, 'batch': upto, 'lag_batches': base + unread}) %}
+        {% set kind = 'joined ledger' if collapsing._is_joined(reader) else 'projection' %}
+        {% do lags.append({'kind': kind, 'name': reader.name, 'batch': upto, 'lag_batches': base + unread}) %}
     {% endfor %}
     {{ return(lags | sort(attribute='name')) }}
+{% endmacro %}
+
+
+{# Returns how far a joined ledger has read each ledger that it joins, [{name, last, batch, lag_batches}]. #}
+{% macro _lags_behind(node) %}
+    {% set lags = [] %}
+    {% for source in collapsing._sources_of(node) %}
+        {% set batches, upto = collapsing._batches_of(collapsing._built_relation(source)), collapsing._upto_read_by(node, source) or 0 %}
+        {% set last = batches.last if batches else 0 %}
+        {% do lags.append({'name': source.name, 'last': last, 'batch': upto, 'lag_batches': last - upto}) %}
+    {% endfor %}
+    {{ return(lags) }}
 {% endmacro %}
 
 

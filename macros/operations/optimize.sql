@@ -203,21 +203,39 @@
 {% endmacro %}
 
 
-{# Returns the last batch, `upto` at most, that all projections of a ledger or projection have read. #}
+{#
+    Returns the last batch, `upto` at most, that all readers of a ledger or projection have read: its projections, and joined
+    ledgers.
+#}
 {% macro _read_by_all(node, source, upto) %}
     {% set limit = namespace(upto=upto) %}
-    {% for projection in graph.nodes.values() if node.unique_id in projection.depends_on.nodes
-        and collapsing._kind_if_any(projection) == 'projection' %}
-        {% set relation = adapter.get_relation(projection.database, projection.schema, projection.alias) %}
-        {% set read = collapsing._batches_of(relation) if relation is not none else none %}
-        {% if read and read.last < limit.upto and not collapsing._has_read(relation, source, read.last, limit.upto) %}
+    {% for reader in collapsing._readers_of(node) %}
+        {% set relation = adapter.get_relation(reader.database, reader.schema, reader.alias) %}
+        {% set read, is_joined = collapsing._upto_read_by(reader, node), collapsing._is_joined(reader) %}
+        {% if read is not none and read < limit.upto
+            and (is_joined or not collapsing._has_read(relation, source, read, limit.upto)) %}
             {% do collapsing._say(
-                node.name, "projection '" ~ projection.name ~ "' has read up to batch " ~ read.last ~ ': later batches are kept'
+                node.name, ('joined ledger' if is_joined else 'projection') ~ " '" ~ reader.name
+                ~ "' has read up to batch " ~ read ~ ': later batches are kept'
             ) %}
-            {% set limit.upto = read.last %}
+            {% set limit.upto = read %}
         {% endif %}
     {% endfor %}
     {{ return(limit.upto) }}
+{% endmacro %}
+
+
+{#
+    Returns the last batch of a ledger or projection, `node` in the graph, that a reader of it has read; none where the reader
+    is empty or not built.
+#}
+{% macro _upto_read_by(reader, node) %}
+    {% set relation = adapter.get_relation(reader.database, reader.schema, reader.alias) %}
+    {% set batches = collapsing._batches_of(relation) if relation is not none else none %}
+    {% if batches and collapsing._is_joined(reader) %}
+        {{ return(collapsing._read_upto(relation, batches).read.get(node.unique_id)) }}
+    {% endif %}
+    {{ return(batches.last if batches else none) }}
 {% endmacro %}
 
 

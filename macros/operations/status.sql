@@ -112,12 +112,14 @@
 {# Prints what there is to say of one model, a line each. #}
 {% macro _print_figures(figures) %}
     {% do print(figures.model) %}
-    {% for label, value in figures.items() if label not in ['model', 'projections', 'findings'] and value is not none %}
+    {% for label, value in figures.items() if label not in ['model', 'readers', 'reads', 'findings'] and value is not none %}
         {% do print('  %-28s %s' | format(label | replace('_', ' '), value)) %}
     {% endfor %}
-    {% for projection in figures.get('projections', []) %}
-        {% set lag = collapsing._lag_in_words(projection, figures.last_batch) %}
-        {% do print('  %-28s %s' | format('projection ' ~ projection.name, lag)) %}
+    {% for reader in figures.get('readers', []) %}
+        {% do print('  %-28s %s' | format(reader.kind ~ ' ' ~ reader.name, collapsing._lag_in_words(reader, figures.last_batch))) %}
+    {% endfor %}
+    {% for ledger in figures.get('reads', []) %}
+        {% do print('  %-28s %s' | format('ledger ' ~ ledger.name, collapsing._lag_in_words(ledger, ledger.last))) %}
     {% endfor %}
     {% for finding, says in (figures.findings or {}).items() %}
         {% do print('  %-28s %s' | format('finding ' ~ finding, says)) %}
@@ -126,11 +128,11 @@
 {% endmacro %}
 
 
-{# Returns in words how far a projection has read a ledger whose last batch is `last`. #}
-{% macro _lag_in_words(projection, last) %}
+{# Returns in words how far a reader has read a ledger whose last batch is `last`. #}
+{% macro _lag_in_words(reader, last) %}
     {{ return(
-        'has read up to batch ' ~ projection.batch ~ ' of ' ~ (last or 0)
-        ~ (', ' ~ projection.lag_batches ~ ' behind' if projection.lag_batches else '')
+        'has read up to batch ' ~ reader.batch ~ ' of ' ~ (last or 0)
+        ~ (', ' ~ reader.lag_batches ~ ' behind' if reader.lag_batches else '')
     ) }}
 {% endmacro %}
 

@@ -6,6 +6,7 @@
                 node.name, 'undo takes back a batch of a ledger; this is a projection, which follows its ledger'
             ) }}
         {% endif %}
+        {% do collapsing._check_has_stage(node, 'undo') %}
         {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
         {% do collapsing._check_undo(node, settings, batch, {'redo': redo, 'unread': unread, 'dry_run': dry_run}) %}
         {% set ledger = collapsing._built_relation(node) %}

@@ -12,6 +12,17 @@
 {% endmacro %}
 
 
+{# Raises an error where something is asked of a joined ledger that a ledger with a stage alone can answer. #}
+{% macro _check_has_stage(node, asked_by) %}
+    {% if collapsing._is_joined(node) %}
+        {{ collapsing._raise(
+            node.name, asked_by ~ ' needs a ledger that has a stage; this is a joined ledger, which follows the ledgers that it reads: ask one of '
+            ~ collapsing._sources_of(node) | map(attribute='name') | join(', ')
+        ) }}
+    {% endif %}
+{% endmacro %}
+
+
 {#
     Returns the graph's node of the stage that an operation is asked about: a model, a seed or a snapshot by its name, a source as
     `source_name.table_name`.

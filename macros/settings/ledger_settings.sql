@@ -3,6 +3,9 @@
     `given` is the mapping under meta.collapsing of the model `model_name`.
 #}
 {% macro _ledger_settings(model_name, given) %}
+    {% if given is mapping and 'join' in given %}
+        {{ return(collapsing._joined_settings(model_name, given)) }}
+    {% endif %}
     {% set known = [
         'engine', 'key', 'version', 'sign', 'is_deleted', 'input', 'deletes', 'block', 'order_by', 'partition_by', 'combine',
         'on_bad_rows', 'on_changed_block', 'count_decisions', 'tombstone_retention', 'optimize', 'shards'
@@ -37,6 +40,17 @@
     {% do collapsing._check_together(model_name, settings, given) %}
     {% do collapsing._check_combine(model_name, settings) %}
     {% do collapsing._check_retention(model_name, settings) %}
+    {% do collapsing._check_optimize(model_name, settings) %}
+    {% set shards = settings.shards %}
+    {% if shards is not none and (shards is boolean or shards is not integer or not 2 <= shards <= 1000) %}
+        {{ collapsing._raise_setting(model_name, 'shards', 'a whole number from 2 to 1000', shards) }}
+    {% endif %}
+    {{ return(settings) }}
+{% endmacro %}
+
+
+{# Raises an error where `optimize` is no share of dead rows, or the ledger cannot be optimized. #}
+{% macro _check_optimize(model_name, settings) %}
     {% set optimize = settings.optimize %}
     {% if optimize not in ['manual', 'auto'] and (optimize is boolean or optimize is not number or not 0 < optimize <= 1) %}
         {{ collapsing._raise_setting(
@@ -44,11 +58,6 @@
         ) }}
     {% endif %}
     {% do collapsing._check_optimizable(model_name, settings) if optimize != 'manual' %}
-    {% set shards = settings.shards %}
-    {% if shards is not none and (shards is boolean or shards is not integer or not 2 <= shards <= 1000) %}
-        {{ collapsing._raise_setting(model_name, 'shards', 'a whole number from 2 to 1000', shards) }}
-    {% endif %}
-    {{ return(settings) }}
 {% endmacro %}
 
 

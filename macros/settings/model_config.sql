@@ -5,6 +5,7 @@
 
 {# Raises an error where a model's SQL is more than the call of the macro, and warns of configs of dbt that have no effect. #}
 {% macro _check_model(kind) %}
+    {% do collapsing._check_call(kind) %}
     {#- a mapping in a call may end in two braces as well, but then the call continues -#}
     {% set blocks = '(?s)\\{\\{.*?\\}\\}(?!\\s*[),\\]}])|\\{%.*?%\\}|\\{#.*?#\\}|/\\*.*?\\*/|--[^\\n]*' %}
     {% set rest = modules.re.sub(blocks, '', model.raw_code) %}
@@ -15,7 +16,7 @@
         ) }}
     {% endif %}
     {% set instead = {
-        'unique_key': "the setting 'key'" if kind == 'ledger' else "the setting 'group_by'",
+        'unique_key': {'ledger': "the setting 'key'", 'joined': 'the first ledger', 'projection': "the setting 'group_by'"}[kind],
         'incremental_strategy': 'the package, which only appends', 'partition_by': 'the package: tables are partitioned by ledger_batch',
         'clustered_by': 'the package', 'buckets': 'the package'
     } %}
@@ -32,6 +33,18 @@
 {% endmacro %}
 
 
+{# Raises an error where a model's settings are for another macro than the one that its SQL calls: `join` is for joined alone. #}
+{% macro _check_call(kind) %}
+    {% set node = graph.nodes.get(model.unique_id) %}
+    {% if collapsing._is_joined(node) != (kind == 'joined') %}
+        {{ collapsing._raise(
+            model.name, "collapsing.joined(...) and the setting 'join' go together: its SQL calls collapsing." ~ kind ~ '(...), and its settings '
+            ~ ("have no 'join'" if kind == 'joined' else "have 'join'")
+        ) }}
+    {% endif %}
+{% endmacro %}
+
+
 {#
     Runs at the end of every dbt command: warns about models that were built with settings but without the macro that they are for, and about
     models that read the table of a ledger or projection, which contains rows and the rows that cancel them. A Jinja comment in a model's SQL,
@@ -40,7 +53,7 @@
 {% macro _warn_of_misuse(results) %}
     {% for result in results if execute and collapsing._may_write() and result.node.resource_type == 'model' %}
         {% set node, code = result.node, result.node.raw_code or '' %}
-        {% set is_ours = node.config.materialized in ['incremental_ledger', 'incremental_projection'] %}
+        {% set is_ours = collapsing._is_built_here(node) %}
         {% if collapsing._kind_if_any(node) and not is_ours %}
             {% do exceptions.warn("collapsing: model '" ~ node.name ~ "': " ~ collapsing._no_call(node)) %}
         {% elif not is_ours and not modules.re.search('\\bcollapsing\\.\\w|\\{#-?\\s*collapsing: raw\\b', code) %}

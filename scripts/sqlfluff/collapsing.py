@@ -6,6 +6,11 @@ def ledger(stage: str) -> str:
     return f"select * from {stage}"
 
 
+def joined(first: str, **others: str) -> str:
+    """Stand for the body of a joined ledger."""
+    return f"select * from {first}"
+
+
 def projection(ledger: str) -> str:
     """Stand for the body of a projection model."""
     return f"select * from {ledger}"

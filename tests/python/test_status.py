@@ -100,7 +100,7 @@ def test_figures_are_known_without_a_scan(status, capsys) -> None:
     _check_counts(status, figures)
     assert [figures[name]["unread_blocks"] for name in TOKENS] == [0] * 4
     assert figures["orders"]["lag_batches"] == 1 and figures["orders"]["last_rejects"] == 0 and figures["orders"]["rejects"] == 1
-    assert [(one["name"], one["batch"], one["lag_batches"]) for one in figures["orders"]["projections"]] == [
+    assert [(one["name"], one["batch"], one["lag_batches"]) for one in figures["orders"]["readers"]] == [
         ("by_id", 1, 1),
         ("in_all", 1, 1),
     ]

@@ -1,0 +1,40 @@
+{% macro joined(first) -%}
+    {{- config(materialized='incremental_joined') -}}
+    {%- if execute and model.unique_id in graph.nodes -%}
+        {%- do collapsing._check_call('joined') -%}
+        {%- do collapsing._note_sides(first, kwargs) -%}
+    {%- endif -%}
+    {%- if not execute or collapsing._may_write() or model.resource_type != 'model' -%}
+        {%- for side in [first] + kwargs.values() | list if execute -%}
+            {%- do collapsing._check_relation('joined', side) -%}
+            {%- do collapsing._check_built(side) -%}
+            {%- do collapsing._check_sample(side) -%}
+        {%- endfor -%}
+        select * from {{ first }}
+    {%- else -%}
+        {{- collapsing._preview_of_joined() -}}
+    {%- endif -%}
+{%- endmacro %}
+
+
+{#
+    Notes in the graph's node of this model which relation its SQL gives for which name: only the call of `joined` knows, and the
+    materialization needs it.
+#}
+{% macro _note_sides(first, others) %}
+    {% do graph.nodes[model.unique_id].update({'collapsing_sides': {'first': first, 'others': others}}) %}
+{% endmacro %}
+
+
+{# Returns what a command that only shows the model sees: the query of the rows that the next run would append. #}
+{% macro _preview_of_joined() %}
+    {% set settings = collapsing._ledger_settings(model.name, model.config.meta.get('collapsing')) %}
+    {% set sides = collapsing._sides(settings) %}
+    {% for side in sides if load_relation(side.relation) is none %}
+        {{ return('-- what it reads is not there yet: what a run appends is shown once it is\nselect * from ' ~ side.relation) }}
+    {% endfor %}
+    {% set batches = collapsing._batches_of(this) %}
+    {% do collapsing._find_unread(this, sides, batches) %}
+    {% do collapsing._take_columns(settings, sides) %}
+    {{ return(collapsing._joined_query(settings, sides, 1 + (batches.last if batches else 0))) }}
+{% endmacro %}

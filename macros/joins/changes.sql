@@ -1,0 +1,243 @@
+{#
+    What has changed on the sides of a joined ledger, as SQL. Per key of a side only two rows count, however many batches are
+    read at once: the one that stood before them, and the one that stands after them. docs/joins.md has the algebra.
+#}
+
+
+{#
+    Returns what can stand behind `from` for the rows of a side in its batches (after, upto], or with `after` none in all up
+    to `upto`. Numbers are literals, so that no other batch is opened. The query stops where the side was optimized or rebuilt
+    since its batches were listed.
+#}
+{% macro _rows_upto(side, upto, after=none) %}
+    {% set base = side.batches.base if side.batches else 0 %}
+    {% set moved = collapsing._text_literal(
+        'collapsing: ' ~ side.relation.identifier ~ ' was optimized or rebuilt while it was being joined: run it again'
+    ) %}
+    {% set read = 'ledger_batch > ' ~ (base if after is none else after)
+        ~ (' or ledger_batch = ' ~ -base if base and after is none) ~ ' or ledger_batch < ' ~ -base %}
+    {{ return(
+        '(select * from ' ~ side.relation ~ ' where (' ~ read ~ ') and ledger_batch <= ' ~ upto ~ ' and ledger_sign <> 0'
+        ~ ' and if(ledger_batch < ' ~ -base ~ ', raise_error(' ~ moved ~ '), true))'
+    ) }}
+{% endmacro %}
+
+
+{#
+    Returns a subquery of those among a side's `rows` whose columns find a row of `wanted`. Up to a million rows of it go to
+    every task, so that the side is not shuffled; `pairs` are [column of the side, column of `wanted`], `bounds` literal
+    ranges over the alias `stored`, or none.
+#}
+{% macro _rows_found(rows, wanted, pairs, bounds=none, count=0) -%}
+{%- set same = [] -%}
+{%- for mine, theirs in pairs -%}
+    {%- do same.append('stored.' ~ adapter.quote(mine) ~ ' = wanted.' ~ adapter.quote(theirs)) -%}
+{%- endfor -%}
+(
+        select {{ '/*+ broadcast(wanted) */ ' if count <= 1000000 }}stored.*
+        from {{ rows }} as stored
+        left semi join {{ wanted }} as wanted on {{ same | join(' and ') }}
+        {%- if bounds %}
+        where {{ bounds }}
+        {%- endif %}
+    )
+{%- endmacro %}
+
+
+{# Returns a subquery of the live rows among all rows that a side has of some keys: of events the newest row of a key decides. #}
+{% macro _live_among(side, rows) -%}
+{%- set engine = collapsing._engine(side.settings) -%}
+{%- if engine.final -%}
+    {{ engine.final(rows, side.settings) }}
+{%- else -%}
+(
+    select *
+    from (
+        select
+            *,
+            row_number() over (
+                partition by {{ collapsing._row_list(side.settings.key) }} order by ledger_batch desc, ledger_sign desc
+            ) as ledger_rank
+        from {{ rows }}
+    )
+    where ledger_rank = 1 and ledger_sign = 1
+)
+{%- endif -%}
+{%- endmacro %}
+
+
+{#
+    Returns aggregates that give, of a key's rows in some batches, `values` before the first and after the last of them, NULL
+    where there was no row.
+#}
+{% macro _before_and_after(values) -%}
+min_by(if(ledger_sign = -1, {{ values }}, null), struct(ledger_batch, ledger_sign)) as ledger_before,
+    max_by(if(ledger_sign = 1, {{ values }}, null), struct(ledger_batch, ledger_sign)) as ledger_after
+{%- endmacro %}
+
+
+{#
+    Returns a query of the keys of the first ledger that its unread batches have rows of, with their rows before and after:
+    `ledger_before` and `ledger_after`, structs of its columns. A cancel row of events is a copy of what stood before, so that
+    nothing is looked up. Rows that carry their own sign tell it only together with the older rows of their keys.
+#}
+{% macro _moved_rows(first) %}
+{%- set key, row = collapsing._row_list(first.settings.key), collapsing._row_as_struct(first.columns) -%}
+{%- set unread = collapsing._rows_upto(first, first.upto, first.after) -%}
+{%- if not collapsing._engine(first.settings).keeps_every_row -%}
+select
+    {{ key }},
+    {{ collapsing._before_and_after(row) }}
+from {{ unread }}
+group by {{ key }}
+{%- else -%}
+select
+    {{ key }},
+    any_value(ledger_row) filter (where not ledger_is_after) as ledger_before,
+    any_value(ledger_row) filter (where ledger_is_after) as ledger_after
+from (
+    {%- for upto in [first.after, first.upto] %}
+    select {{ key }}, {{ row }} as ledger_row, {{ 'true' if loop.last else 'false' }} as ledger_is_after
+    from {{ collapsing._live_among(first, collapsing._rows_of_unread_keys(first, upto)) }}
+    {{ 'union all' if not loop.last }}
+    {%- endfor %}
+)
+group by {{ key }}
+{%- endif -%}
+{% endmacro %}
+
+
+{# Returns a subquery of the rows up to a batch that a side has of the keys in its unread batches. #}
+{% macro _rows_of_unread_keys(side, upto) %}
+    {% set pairs = [] %}
+    {% for column in side.settings.key %}
+        {% do pairs.append([column, column]) %}
+    {% endfor %}
+    {{ return(collapsing._rows_found(
+        collapsing._rows_upto(side, upto), collapsing._rows_upto(side, side.upto, side.after), pairs
+    )) }}
+{% endmacro %}
+
+
+{#
+    Returns a query of the keys of another side whose columns in use are not what they were before its unread batches, with
+    these columns before and after. Other columns may change as they like. For a left join no row and a row of NULLs are the
+    same.
+#}
+{% macro _changed_rows(side) -%}
+{%- set key, used = collapsing._row_list(side.on | map('last')), collapsing._columns_in_use(side) -%}
+{%- set same = [] -%}
+{%- do same.append('(ledger_before is null) = (ledger_after is null)') if side.type == 'inner' -%}
+{%- for column in used -%}
+    {%- do same.append(collapsing._is_same_value(column) or 'false') -%}
+{%- endfor -%}
+select *
+from (
+    select
+        {{ key }},
+        {{ collapsing._before_and_after(collapsing._row_as_struct(used)) }}
+    from {{ collapsing._rows_upto(side, side.upto, side.after) }}
+    group by {{ key }}
+)
+where not ({{ same | join(' and ') }})
+{%- endmacro %}
+
+
+{# Returns SQL for a row as a struct of the columns given, [{name, dtype}]; of none it is a struct that is there. #}
+{% macro _row_as_struct(columns) %}
+    {{ return('struct(' ~ (collapsing._row_list(columns | map(attribute='name')) or '1 as ledger_nothing') ~ ')') }}
+{% endmacro %}
+
+
+{# Returns the columns of another side that the joined ledger shows, each once, [{name, dtype}]. #}
+{% macro _columns_in_use(side) %}
+    {{ return(side.columns | selectattr('name', 'in', side.takes | map('last') | list) | list) }}
+{% endmacro %}
+
+
+{#
+    Returns the condition that a column has one value in `ledger_before` and `ledger_after`; a map is compared by its sorted
+    entries. None for types that do not compare, or take for equal what is not the same.
+#}
+{% macro _is_same_value(column) %}
+    {% set name, dtype = adapter.quote(column.name), column.dtype %}
+    {% if 'collate' in dtype or 'variant' in dtype or modules.re.search('map<', dtype[1:]) %}
+        {{ return(none) }}
+    {% endif %}
+    {% set before, after = 'ledger_before.' ~ name, 'ledger_after.' ~ name %}
+    {{ return(
+        'sort_array(map_entries(' ~ before ~ ')) <=> sort_array(map_entries(' ~ after ~ '))' if dtype.startswith('map<')
+        else before ~ ' <=> ' ~ after
+    ) }}
+{% endmacro %}
+
+
+{#
+    Returns a query of the keys of the first ledger's rows, as of its last batch, that find a changed row of another side. It
+    reads no other columns of the ledger than key and foreign keys: a cancel row has those of its state row, so that both are
+    found, or none.
+#}
+{% macro _keys_that_find_changes(sides) -%}
+{%- set first, key = sides[0], collapsing._row_list(sides[0].settings.key) -%}
+{%- set rows = collapsing._rows_upto(first, first.upto) -%}
+{%- if collapsing._engine(first.settings).keeps_every_row -%}
+    {%- set rows = collapsing._live_among(first, rows) -%}
+{%- endif -%}
+select {{ key }}
+from (
+    {%- for side in sides[1:] if side.changed %}
+    select {{ key }}, ledger_batch, ledger_sign
+    from {{ collapsing._rows_found(rows, side.changed, side.on, side.changed_bounds, side.changed_count) }}
+    {{ 'union all' if not loop.last }}
+    {%- endfor %}
+)
+group by {{ key }}
+having max_by(ledger_sign, struct(ledger_batch, ledger_sign)) = 1
+{%- endmacro %}
+
+
+{#
+    Returns the CTEs and the query of all keys that a batch may change, with the first ledger's row of each before and after.
+
+    stayed   {rows: what can stand behind `from` for the keys of _keys_that_find_changes, bounds, count}, or none: rows that
+    are themselves as they were
+#}
+{% macro _rows_to_join(sides, stayed) -%}
+{%- set first = sides[0] -%}
+{%- set row = collapsing._row_as_struct(first.columns) -%}
+{%- if not stayed -%}
+select *, {{ collapsing._text_literal(collapsing._token_of_side(first, first.upto)) }} as ledger_block
+from ({{ collapsing._moved_rows(first) | indent(4) }})
+{%- else -%}
+{%- set tokens, pairs = [], [] -%}
+{%- for side in sides[1:] if side.changed -%}
+    {%- do tokens.append(collapsing._token_of_side(side, side.upto)) -%}
+{%- endfor -%}
+{%- for column in first.settings.key -%}
+    {%- do pairs.append([column, column]) -%}
+{%- endfor -%}
+with
+
+moved as (
+    {{ collapsing._moved_rows(first) | indent(4) }}
+),
+
+stayed as (
+    select {{ collapsing._row_list(first.settings.key) }}, {{ row }} as ledger_row
+    from {{ collapsing._live_among(
+        first, collapsing._rows_found(collapsing._rows_upto(first, first.upto), stayed.rows, pairs, stayed.bounds, stayed.count)
+    ) }}
+)
+
+select *, {{ collapsing._text_literal(collapsing._token_of_side(first, first.upto)) }} as ledger_block
+from moved
+union all
+select
+    {{ collapsing._row_list(first.settings.key, of='stayed') }},
+    ledger_row,
+    ledger_row,
+    {{ collapsing._text_literal(tokens | unique | join(', ')) }}
+from stayed
+left anti join moved on {{ collapsing._same_key(first.settings.key, 'stayed', 'moved') }}
+{%- endif -%}
+{%- endmacro %}

@@ -1,0 +1,244 @@
+{#
+    Plans the batch of a joined ledger: caches the keys that it may change, with the first ledger's rows before and after it.
+    Returns
+        number   the batch number that its rows will have
+        blocks   [{token, rows}]: how far it reads each side that has something new
+        rows     how many keys it may change; of a whole build 0
+        unread   the view of what is cached, or none
+    and what _write_manifest and _write_history take. A change of the other sides that touches too many rows makes it a whole
+    build.
+#}
+{% macro _plan_joined(ledger, settings, sides, table, batches) %}
+    {% set last = batches.last if batches else collapsing._last_of_earlier_lives(ledger) %}
+    {% set batch = {
+        'number': 1 + last, 'rows': 0, 'decisions': {}, 'unread': none, 'states': 0, 'cancels': 0, 'tombstones': 0
+    } %}
+    {% if not table.whole %}
+        {% set stayed = collapsing._cache_stayed(ledger, settings, sides, table) %}
+    {% endif %}
+    {% do batch.update({'blocks': collapsing._tokens_of(sides)}) %}
+    {% do collapsing._check_consistent(sides[0]) if collapsing._engine(sides[0].settings).keeps_every_row %}
+    {% if not table.whole and (sides[0].after < sides[0].upto or stayed) %}
+        {% set view = collapsing._cache(ledger, 'unread', collapsing._rows_to_join(sides, stayed)) %}
+        {% do batch.update({'unread': view, 'rows': collapsing._find_bounds(view, sides)}) %}
+    {% endif %}
+    {{ return(batch) }}
+{% endmacro %}
+
+
+{# Returns the tokens of the sides that are read further by this batch, once each, as the blocks of _write_manifest. #}
+{% macro _tokens_of(sides) %}
+    {% set tokens, blocks = [], [] %}
+    {% for side in sides if side.after is none or side.after < side.upto %}
+        {% do tokens.append(collapsing._token_of_side(side, side.upto)) %}
+    {% endfor %}
+    {% for token in tokens | unique %}
+        {#- how many rows a side has is nobody's question here, and would be a scan #}
+        {% do blocks.append({'token': token, 'rows': 0}) %}
+    {% endfor %}
+    {{ return(blocks) }}
+{% endmacro %}
+
+
+{#
+    Caches the changed rows of the other sides, and the keys of the first ledger that find one. Returns {rows, bounds, count}
+    of these keys, or none where there are none; marks the table for a whole build, and says so, where they are too many.
+#}
+{% macro _cache_stayed(ledger, settings, sides, table) %}
+    {% set first, changed = sides[0], [] %}
+    {% for side in collapsing._sides_with_news(sides[1:]) %}
+        {% set view = collapsing._cache(ledger, 'changed_' ~ side.name, collapsing._changed_rows(side)) %}
+        {% set profile = collapsing._profile_keys(view, collapsing._changed_to_bound(side)) %}
+        {% if profile.count %}
+            {% do side.update({'changed': view, 'changed_bounds': profile.bounds.get(''), 'changed_count': profile.count}) %}
+            {% do changed.append(side.name) %}
+        {% endif %}
+    {% endfor %}
+    {% if not changed %}
+        {{ return(none) }}
+    {% endif %}
+    {% set view = collapsing._cache(ledger, 'stayed', collapsing._keys_that_find_changes(sides)) %}
+    {% set profile = collapsing._profile_keys(view, collapsing._key_to_bound(first)) %}
+    {% if not profile.count %}
+        {{ return(none) }}
+    {% endif %}
+    {% set live = collapsing._rows_of('select sum(ledger_sign) from ' ~ collapsing._rows_upto(first, first.upto))[0][0] %}
+    {% if profile.count > settings.rebuild_share * live %}
+        {% do collapsing._say(
+            model.name, 'what has changed in ' ~ changed | join(', ') ~ ' touches ' ~ profile.count ~ ' of ' ~ live ~ ' rows of '
+            ~ first.name ~ ', more than the setting rebuild_share (' ~ settings.rebuild_share ~ '): building it again as a new base'
+        ) %}
+        {% do table.update({'whole': true, 'rebuild': true}) %}
+        {% do collapsing._read_all(sides) %}
+        {{ return(none) }}
+    {% endif %}
+    {{ return({'rows': view, 'bounds': profile.bounds.get(''), 'count': profile.count}) }}
+{% endmacro %}
+
+
+{#
+    Returns what _profile_keys takes for the range of changed keys of a side, which the first ledger's foreign keys are
+    compared with.
+#}
+{% macro _changed_to_bound(side) %}
+    {% set values = [] %}
+    {% for mine, theirs in side.on %}
+        {% set column = side.columns | selectattr('name', 'equalto', theirs) | first %}
+        {% do values.append(collapsing._value_to_bound([theirs], mine, column.dtype)) %}
+    {% endfor %}
+    {{ return(values) }}
+{% endmacro %}
+
+
+{# Returns what _profile_keys takes for the range of a side's own key. #}
+{% macro _key_to_bound(side) %}
+    {% set values = [] %}
+    {% for column in side.columns if column.name in side.settings.key %}
+        {% do values.append(collapsing._value_to_bound([column.name], column.name, column.dtype)) %}
+    {% endfor %}
+    {{ return(values) }}
+{% endmacro %}
+
+
+{# Gives the other sides the range of the keys that the cached rows look up there, and returns how many rows are cached. #}
+{% macro _find_bounds(view, sides) %}
+    {% set values = [] %}
+    {% for side in sides[1:] %}
+        {% for mine, theirs in side.on %}
+            {% set column = sides[0].columns | selectattr('name', 'equalto', mine) | first %}
+            {% set quoted = adapter.quote(mine) %}
+            {% do values.append(collapsing._value_to_bound(
+                ['ledger_before.' ~ quoted, 'ledger_after.' ~ quoted], theirs, column.dtype, of=side.name
+            )) %}
+        {% endfor %}
+    {% endfor %}
+    {% set profile = collapsing._profile_keys(view, values) %}
+    {% for side in sides[1:] %}
+        {% do side.update({'bounds': profile.bounds.get(side.name)}) %}
+    {% endfor %}
+    {{ return(profile.count) }}
+{% endmacro %}
+
+
+{#
+    Returns one of the `values` of _profile_keys: SQL for the least and the greatest of some values in a row, `name`, the
+    column that they are compared with, their type, and whose bounds they are.
+#}
+{% macro _value_to_bound(values, name, dtype, of='') %}
+    {% set values = values if values | length > 1 else [adapter.quote(values[0])] %}
+    {{ return({
+        'least': 'least(' ~ values | join(', ') ~ ')' if values | length > 1 else values[0],
+        'greatest': 'greatest(' ~ values | join(', ') ~ ')' if values | length > 1 else values[0],
+        'name': name, 'dtype': dtype, 'of': of
+    }) }}
+{% endmacro %}
+
+
+{#
+    Returns {count, bounds} of cached rows: how many there are, and by what `values` are of, literal ranges over the alias
+    `stored` outside of which none of them lies. Types without such literals have none.
+#}
+{% macro _profile_keys(view, values) %}
+    {% set asked, bounds = ['count(*)'], {} %}
+    {% set bounded = [] %}
+    {% for value in values if collapsing._is_bounded_type(value.dtype) %}
+        {% do bounded.append(value) %}
+        {% do asked.append(collapsing._bound_text('min(' ~ value.least ~ ')', value.dtype)) %}
+        {% do asked.append(collapsing._bound_text('max(' ~ value.greatest ~ ')', value.dtype)) %}
+    {% endfor %}
+    {% set row = collapsing._rows_of('select ' ~ asked | join(', ') ~ ' from ' ~ view)[0] %}
+    {% for value in bounded %}
+        {% set least, greatest = row[1 + 2 * loop.index0], row[2 + 2 * loop.index0] %}
+        {% if least is not none %}
+            {% set range = 'stored.' ~ adapter.quote(value.name) ~ ' between ' ~ collapsing._typed_literal(least, value.dtype)
+                ~ ' and ' ~ collapsing._typed_literal(greatest, value.dtype) %}
+            {% do bounds.update({value.of: bounds[value.of] ~ ' and ' ~ range if value.of in bounds else range}) %}
+        {% endif %}
+    {% endfor %}
+    {{ return({'count': row[0], 'bounds': bounds}) }}
+{% endmacro %}
+
+
+{#
+    Raises an error where rows that carry their own sign leave a key of the first ledger with more than one live row, or with
+    a cancel row: a joined ledger has one. Asked of the keys of unread batches alone, or of all.
+#}
+{% macro _check_consistent(first) %}
+    {% set rows = collapsing._rows_upto(first, first.upto) if first.after is none
+        else collapsing._rows_of_unread_keys(first, first.upto) %}
+    {% set found = collapsing._rows_of(
+        'select ' ~ collapsing._key_as_json(first.settings.key) ~ ' from ' ~ collapsing._live_among(first, rows) ~ ' group by '
+        ~ collapsing._row_list(first.settings.key) ~ ' having count(*) > 1 or min(ledger_sign) < 1 order by 1 limit 1'
+    ) %}
+    {% if found %}
+        {{ collapsing._raise(
+            model.name, "the rows of '" ~ first.name ~ "' are inconsistent, a cancel row without its state row or a state row twice,"
+            ~ ' for example of key ' ~ found[0][0] ~ ': a joined ledger has one live row of a key. Stage the rows that put it right'
+        ) }}
+    {% endif %}
+{% endmacro %}
+
+
+{#
+    Caches the rows that a batch appends, where it looks at any, adds to the batch how many there are, and returns the query
+    of them.
+#}
+{% macro _rows_of_joined(ledger, settings, sides, table, batch) %}
+    {% if table.whole %}
+        {#- whether there are any is seen when they are written: to count them first would be to join everything twice -#}
+        {% do batch.update({'states': 1}) %}
+        {{ return(collapsing._whole_join(settings, sides, batch.number)) }}
+    {% elif not batch.rows %}
+        {{ return(none) }}
+    {% endif %}
+    {% set view = collapsing._cache(
+        ledger, 'classified', collapsing._joined_rows(settings, sides, batch.unread, batch.number, count=batch.rows)
+    ) %}
+    {% set row = collapsing._rows_of('select count_if(ledger_sign = 1), count_if(ledger_sign = -1) from ' ~ view)[0] %}
+    {% do batch.update({'states': row[0], 'cancels': row[1]}) %}
+    {{ return('select * from ' ~ view) }}
+{% endmacro %}
+
+
+{#
+    Finishes a whole build that is committed: registers its batch if no row was written, counts its rows, and marks it with
+    what it was built from.
+#}
+{% macro _finish_whole(ledger, settings, table, batch) %}
+    {% set batches = collapsing._batches_of(ledger) %}
+    {% do collapsing._register_if_empty(ledger, batch.number) if not batches or batches.last != batch.number %}
+    {% set states = collapsing._rows_of(
+        'select count(*) from ' ~ ledger ~ ' where ledger_sign = 1 and ledger_batch in (' ~ batch.number ~ ', ' ~ -batch.number ~ ')'
+    )[0][0] %}
+    {% do batch.update({'states': states}) %}
+    {% set rules = collapsing._as_property(collapsing._rules_of(settings)) %}
+    {% do collapsing._set_properties(ledger, {'collapsing.rules': rules}) if table.rebuild %}
+{% endmacro %}
+
+
+{# Returns in a line how far a batch has read its sides, and what it appended. #}
+{% macro _summary_of_joined(batch, sides) %}
+    {% if not batch.committed %}
+        {{ return('no new batches') }}
+    {% endif %}
+    {% set parts = [] %}
+    {% for side in sides if side.after is none or side.after < side.upto %}
+        {% do parts.append(side.name ~ ' up to ' ~ side.upto) %}
+    {% endfor %}
+    {{ return(
+        'batch ' ~ batch.number ~ ': ' ~ parts | join(', ') ~ ' (state rows: ' ~ batch.states ~ ', cancel rows: ' ~ batch.cancels ~ ')'
+    ) }}
+{% endmacro %}
+
+
+{#
+    Returns what a run of a model with these settings, as the model gives them, may have cached: the names that _drop_cached
+    takes.
+#}
+{% macro _cached_with(given) %}
+    {% set whats = ['unread', 'classified'] %}
+    {% for name in given.join if given.join is mapping %}
+        {% do whats.extend(['stayed', 'changed_' ~ name] if loop.first else ['changed_' ~ name]) %}
+    {% endfor %}
+    {{ return(whats) }}
+{% endmacro %}

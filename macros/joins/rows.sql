@@ -1,0 +1,214 @@
+{#
+    The rows that a batch of a joined ledger appends: of each key that may have changed the joined row before (sign -1) and
+    the joined row after (sign 1), and nothing where the two are the same.
+#}
+
+
+{# Returns the query of the rows that the next batch appends, from nothing cached: what a preview shows. #}
+{% macro _joined_query(settings, sides, number) %}
+    {% if sides[0].after is none %}
+        {{ return(collapsing._whole_join(settings, sides, number)) }}
+    {% endif %}
+    {% set ctes = [] %}
+    {% for side in sides[1:] if side.after < side.upto %}
+        {% do side.update({'changed': 'changed_' ~ side.name}) %}
+        {% do ctes.append('changed_' ~ side.name ~ ' as (\n' ~ collapsing._changed_rows(side) ~ '\n)') %}
+    {% endfor %}
+    {% set stayed = {'rows': 'keys_that_find_changes', 'bounds': none, 'count': 0} if ctes else none %}
+    {% do ctes.append('keys_that_find_changes as (\n' ~ collapsing._keys_that_find_changes(sides) ~ '\n)') if stayed %}
+    {% do ctes.append('unread as (\n' ~ collapsing._rows_to_join(sides, stayed) ~ '\n)') %}
+    {{ return(collapsing._joined_rows(settings, sides, 'unread', number, ctes)) }}
+{% endmacro %}
+
+
+{#
+    Returns the query of the rows that a batch appends.
+
+    unread   what can stand behind `from` for the rows of _rows_to_join
+    number   the batch number of the rows
+    ctes     CTEs that come before
+    count    how many rows `unread` has
+#}
+{% macro _joined_rows(settings, sides, unread, number, ctes=[], count=0) -%}
+{%- set images = ['ledger_before', 'ledger_after'] -%}
+with
+
+{% for cte in ctes + collapsing._matches(sides, unread, count) -%}
+{{ cte }},
+
+{% endfor -%}
+-- of each key the joined row before the batch and after it; NULL where there is none
+joined as (
+    select {{ collapsing._broadcast_of_matches(sides) if count <= 1000000 }}
+        {%- for image in images %}
+        {{ collapsing._joined_image(sides, image) }} as {{ image }},
+        {%- endfor %}
+        unread.ledger_block
+    from {{ unread }} as unread
+    {%- for side in sides[1:] %}
+    {%- for image in images %}
+    {%- set match = side.name ~ '_' ~ image %}
+    left join {{ collapsing._match(side, image) }} as {{ match }} on {{ collapsing._finds(side, 'unread.' ~ image, match) }}
+    {%- endfor %}
+    {%- endfor %}
+)
+
+select
+    {%- for name in collapsing._joined_names(sides) %}
+    ledger_image.{{ adapter.quote(name) }} as {{ adapter.quote(name) }},
+    {%- endfor %}
+    cast(appended.ledger_sign as tinyint) as ledger_sign,
+    ledger_block,
+    {{ number }} as ledger_batch
+from joined
+lateral view inline(array_compact(array(
+    if(ledger_before is null, null, named_struct('sign', -1, 'image', ledger_before)),
+    if(ledger_after is null, null, named_struct('sign', 1, 'image', ledger_after))
+))) appended as ledger_sign, ledger_image
+where not ({{ collapsing._same_images(sides) }})
+{%- endmacro %}
+
+
+{#
+    Returns, as CTEs, the live rows of each other side that the rows of `unread` find: `now_<name>`; and, where some of them
+    have changed, what stood in their place before, `then_<name>`.
+#}
+{% macro _matches(sides, unread, count) %}
+    {% set ctes = [] %}
+    {% for side in sides[1:] %}
+        {% set wanted, pairs, key = [], [], side.on | map('last') | list %}
+        {% for image in ['ledger_before', 'ledger_after'] %}
+            {% set values = [] %}
+            {% for mine, theirs in side.on %}
+                {% do values.append(image ~ '.' ~ adapter.quote(mine) ~ ' as ' ~ adapter.quote(theirs)) %}
+            {% endfor %}
+            {% do wanted.append('select ' ~ values | join(', ') ~ ' from ' ~ unread) %}
+        {% endfor %}
+        {% for theirs in key %}
+            {% do pairs.append([theirs, theirs]) %}
+        {% endfor %}
+        {% set found = collapsing._rows_found(
+            collapsing._rows_upto(side, side.upto), '(' ~ wanted | join(' union all ') ~ ')', pairs, side.bounds, count
+        ) %}
+        {% set names = collapsing._row_list((key + collapsing._columns_in_use(side) | map(attribute='name') | list) | unique) %}
+        {% do ctes.append(
+            'now_' ~ side.name ~ ' as (\n    select ' ~ names ~ '\n    from ' ~ collapsing._live_among(side, found) ~ '\n)'
+        ) %}
+        {% do ctes.append(collapsing._match_before(side, key, names)) if side.changed %}
+    {% endfor %}
+    {{ return(ctes) }}
+{% endmacro %}
+
+
+{#
+    Returns the CTE of what a side's keys found before its unread batches: what they find now, but for the keys that have
+    changed.
+#}
+{% macro _match_before(side, key, names) -%}
+{%- set values = [] -%}
+{%- for name in (key + collapsing._columns_in_use(side) | map(attribute='name') | list) | unique -%}
+    {%- do values.append(('' if name in key else 'ledger_before.') ~ adapter.quote(name)) -%}
+{%- endfor -%}
+then_{{ side.name }} as (
+    select {{ names }}
+    from now_{{ side.name }} as now
+    left anti join {{ side.changed }} as changed on {{ collapsing._same_key(key, 'now', 'changed') }}
+    union all
+    select {{ values | join(', ') }}
+    from {{ side.changed }}
+    where ledger_before is not null
+)
+{%- endmacro %}
+
+
+{# Returns the CTE in which a side is found before or after the batch. #}
+{% macro _match(side, image) %}
+    {{ return(('then_' if side.changed and image == 'ledger_before' else 'now_') ~ side.name) }}
+{% endmacro %}
+
+
+{# Returns the hint that sends what the rows find to every task. #}
+{% macro _broadcast_of_matches(sides) %}
+    {% set names = [] %}
+    {% for side in sides[1:] %}
+        {% do names.extend([side.name ~ '_ledger_before', side.name ~ '_ledger_after']) %}
+    {% endfor %}
+    {{ return('/*+ broadcast(' ~ names | join(', ') ~ ') */') }}
+{% endmacro %}
+
+
+{# Returns the condition that the first ledger's row, in `row`, finds a row of another side. A NULL finds nothing. #}
+{% macro _finds(side, row, other) %}
+    {% set parts = [] %}
+    {% for mine, theirs in side.on %}
+        {% do parts.append(row ~ '.' ~ adapter.quote(mine) ~ ' = ' ~ other ~ '.' ~ adapter.quote(theirs)) %}
+    {% endfor %}
+    {{ return(parts | join(' and ')) }}
+{% endmacro %}
+
+
+{# Returns SQL for the joined row before or after a batch, a struct; NULL where there is no row, or an inner join finds none. #}
+{% macro _joined_image(sides, image) %}
+    {% set conditions, fields = ['unread.' ~ image ~ ' is not null'], [] %}
+    {% for column in sides[0].columns %}
+        {% do fields.append('unread.' ~ image ~ '.' ~ adapter.quote(column.name) ~ ' as ' ~ adapter.quote(column.name)) %}
+    {% endfor %}
+    {% for side in sides[1:] %}
+        {% set found = side.name ~ '_' ~ image ~ '.' %}
+        {% do conditions.append(found ~ adapter.quote(side.on[0][1]) ~ ' is not null') if side.type == 'inner' %}
+        {% for name, theirs in side.takes %}
+            {% do fields.append(found ~ adapter.quote(theirs) ~ ' as ' ~ adapter.quote(name)) %}
+        {% endfor %}
+    {% endfor %}
+    {{ return('if(' ~ conditions | join(' and ') ~ ', struct(' ~ fields | join(', ') ~ '), null)') }}
+{% endmacro %}
+
+
+{# Returns the names of the columns of a joined ledger: those of the first side, then those that are taken from the others. #}
+{% macro _joined_names(sides) %}
+    {% set names = sides[0].columns | map(attribute='name') | list %}
+    {% for side in sides[1:] %}
+        {% do names.extend(side.takes | map('first')) %}
+    {% endfor %}
+    {{ return(names) }}
+{% endmacro %}
+
+
+{# Returns the condition that the joined row of a key is after the batch what it was before it: not where that cannot be told. #}
+{% macro _same_images(sides) %}
+    {% set same = [] %}
+    {% for column in sides[0].columns %}
+        {% do same.append(collapsing._is_same_value(column)) %}
+    {% endfor %}
+    {% for side in sides[1:] %}
+        {% for name, theirs in side.takes %}
+            {% set column = side.columns | selectattr('name', 'equalto', theirs) | first %}
+            {% do same.append(collapsing._is_same_value({'name': name, 'dtype': column.dtype})) %}
+        {% endfor %}
+    {% endfor %}
+    {% if none in same %}
+        {{ return('ledger_before is null and ledger_after is null') }}
+    {% endif %}
+    {{ return('(ledger_before is null) = (ledger_after is null)\n    and ' ~ same | join('\n    and ')) }}
+{% endmacro %}
+
+
+{# Returns the query of all rows of a joined ledger, from the finals of its sides, as a batch or base `number`. #}
+{% macro _whole_join(settings, sides, number) -%}
+{%- set first = sides[0] -%}
+select
+    {{ collapsing._select_list(first.columns | map(attribute='name'), of='`first`', indent=4) }},
+    {%- for side in sides[1:] %}
+    {%- for name, theirs in side.takes %}
+    {{ adapter.quote(side.name) }}.{{ adapter.quote(theirs) }} as {{ adapter.quote(name) }},
+    {%- endfor %}
+    {%- endfor %}
+    cast(1 as tinyint) as ledger_sign,
+    {{ collapsing._text_literal(collapsing._token_of_side(first, first.upto)) }} as ledger_block,
+    {{ number }} as ledger_batch
+from {{ collapsing._final_of_table(first.relation, first.settings, first.upto) }} as `first`
+{%- for side in sides[1:] %}
+{{ side.type }} join {{ collapsing._final_of_table(side.relation, side.settings, side.upto) }} as {{ adapter.quote(side.name) }}
+    on {{ collapsing._finds(side, '`first`', adapter.quote(side.name)) }}
+{%- endfor %}
+{%- endmacro %}

@@ -1,0 +1,124 @@
+{#
+    How far a joined ledger has read each side is in its manifest, as the blocks of its batches: `model.shop.orders:41` says
+    that orders was read up to batch 41. Like any block it counts once its batch is committed, so that no crash parts the rows
+    from it.
+#}
+
+
+{# Returns the token that says how far a side has been read. #}
+{% macro _token_of_side(side, upto) %}
+    {{ return(side.id ~ ':' ~ upto) }}
+{% endmacro %}
+
+
+{#
+    Returns how far a joined ledger that has the batches `batches` has read the ledgers under it: {read: {unique_id: batch},
+    lacks_history: whether the run of its last batch was killed before it wrote the history}.
+#}
+{% macro _read_upto(ledger, batches) %}
+    {% set found = {'read': {}, 'lacks_history': false} %}
+    {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
+    {% if not batches or manifest is none %}
+        {{ return(found) }}
+    {% endif %}
+    {% set history = load_relation(collapsing._history_relation(ledger)) %}
+    {% set written = '(select count(*) from ' ~ history ~ ' where ledger_batch = ' ~ batches.last ~ ')'
+        if history is not none else 0 %}
+    {% set sql %}
+        select
+            substring_index(block, ':', 1) as side,
+            max(cast(substring_index(block, ':', -1) as int)) as upto,
+            {{ written }} as history_rows
+        from {{ manifest }}
+        where {{ collapsing._is_committed(batches) }} and block is not null
+        group by 1
+    {% endset %}
+    {% for row in collapsing._rows_of(sql) %}
+        {% do found.read.update({row[0]: row[1]}) %}
+        {% do found.update({'lacks_history': row[2] == 0}) %}
+    {% endfor %}
+    {{ return(found) }}
+{% endmacro %}
+
+
+{#
+    Gives each side `after`: the batch up to which the joined ledger has read it, or none where everything is to be read.
+    Returns {stale: in words why a ledger that has batches cannot go on from there, or none, lacks_history: as _read_upto
+    returns it}.
+#}
+{% macro _find_unread(ledger, sides, batches) %}
+    {% set known, stale = collapsing._read_upto(ledger, batches), [] %}
+    {% for side in sides %}
+        {% set after, base = known.read.get(side.id), side.batches.base if side.batches else 0 %}
+        {% do side.update({'after': after}) %}
+        {% if batches and after is none %}
+            {% do stale.append('how far it has read ' ~ side.name ~ ' is not known') %}
+        {% elif batches and (after > side.upto or after < base or (side.batches and 0 < after < side.batches.first)) %}
+            {% do stale.append(side.name ~ ' has been rebuilt') %}
+        {% endif %}
+    {% endfor %}
+    {% do collapsing._read_all(sides) if stale or not batches %}
+    {{ return({'stale': stale | first if stale else none, 'lacks_history': known.lacks_history}) }}
+{% endmacro %}
+
+
+{# Marks all sides as unread from the beginning. #}
+{% macro _read_all(sides) %}
+    {% for side in sides %}
+        {% do side.update({'after': none}) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{#
+    Returns what a run does with a joined ledger's table, in the words of _check_table and
+        is_due   whether there is anything to do
+        whole    whether all rows are written anew, and nothing is to be cancelled
+        reads    whether a batch is to be written
+    A table that no longer fits is rebuilt as a new base where its columns stay, so that readers never lose it; else it is
+    created again.
+#}
+{% macro _check_joined_table(ledger, settings, sides, batches, stale) %}
+    {% set existing = load_relation(ledger) %}
+    {% set described = collapsing._describe(ledger) if existing is not none and not existing.is_view else none %}
+    {% set fits = described and collapsing._is_appendable(ledger, described) %}
+    {% if described and not fits %}
+        {% set stale = 'its table is not one that this package has created, in the format of the model' %}
+    {% elif described and collapsing._changed_rules(described, settings) %}
+        {% set stale = 'its settings or the ledgers that it reads are not those that it was built from' %}
+    {% endif %}
+    {% set unread = sides | selectattr('after', 'none') | list or collapsing._sides_with_news(sides) %}
+    {% if described and not (unread or stale or should_full_refresh()) or (described and flags.EMPTY) %}
+        {% do collapsing._say(
+            model.name, stale ~ ': --empty leaves it as it is, and the next run builds it again'
+        ) if stale and flags.EMPTY %}
+        {{ return({'is_due': false, 'reads': false, 'created': false, 'rebuild': false}) }}
+    {% endif %}
+    {% set wanted = collapsing._ledger_columns(collapsing._take_columns(settings, sides), settings, ledger) %}
+    {% do collapsing._check_contract(wanted) %}
+    {% set changes = collapsing._column_changes(described, wanted) if fits else {} %}
+    {% if changes.added or changes.other %}
+        {% set stale = stale or 'the columns of the ledgers that it reads have changed' %}
+    {% endif %}
+    {% do collapsing._say(
+        model.name, stale ~ ': building it again from the whole of ' ~ sides | map(attribute='name') | join(', ')
+    ) if stale %}
+    {% set created = not fits or changes.added or changes.other %}
+    {% set whole = created or not batches or stale or should_full_refresh() %}
+    {% do collapsing._read_all(sides) if whole %}
+    {{ return({
+        'is_due': true, 'created': created, 'rebuild': whole and not created and batches is not none, 'whole': whole, 'added': [],
+        'wanted': wanted, 'stored': (wanted if created else described.columns) | map(attribute='name') | list,
+        'reads': not flags.EMPTY and (not whole or sides[0].upto > 0 or (batches is not none and not created))
+    }) }}
+{% endmacro %}
+
+
+{# Returns the sides that have batches which are not read yet. #}
+{% macro _sides_with_news(sides) %}
+    {% set found = [] %}
+    {% for side in sides if side.after is not none and side.after < side.upto %}
+        {% do found.append(side) %}
+    {% endfor %}
+    {{ return(found) }}
+{% endmacro %}

@@ -1,0 +1,53 @@
+{#
+    One run of a joined ledger, from top to bottom: what has changed in the ledgers under it since it last read them is
+    joined, and appended as one batch. How far each of them was read is in the manifest, which counts with the batch.
+    docs/joins.md has the algebra.
+#}
+{% materialization incremental_joined, adapter='spark' %}
+    {%- set begun_at = modules.datetime.datetime.utcnow() -%}
+    {%- set ledger, existing = this.incorporate(type='table'), load_relation(this) -%}
+    {%- set settings = collapsing._ledger_settings(model.name, model.config.meta.get('collapsing')) -%}
+    {{ run_hooks(pre_hooks) }}
+
+    {#- nobody else writes this table, and what a killed run left half done is finished -#}
+    {%- do collapsing._check_shard(model) -%}
+    {%- do collapsing._check_model('joined') -%}
+    {%- do collapsing._check_names_beside(model) -%}
+    {%- do collapsing._check_not_fed_on(model, 'optimized') if settings.optimize != 'manual' -%}
+    {%- do collapsing._acquire_lock(model.name, ledger) -%}
+    {%- set batches = collapsing._batches_of(ledger) -%}
+    {%- do collapsing._drop_covered(ledger, batches) -%}
+
+    {#- which batches of which side are unread; whether what is there still fits them and the settings -#}
+    {%- set sides = collapsing._sides(settings) -%}
+    {%- set unread = collapsing._find_unread(ledger, sides, batches) -%}
+    {%- do collapsing._repair_history(ledger, settings, batches.last) if unread.lacks_history -%}
+    {%- set table = collapsing._check_joined_table(ledger, settings, sides, batches, unread.stale) -%}
+    {%- set batch = {'committed': false} -%}
+
+    {%- if table.is_due -%}
+        {#- what has changed on each side, and the joined rows before and after it -#}
+        {%- do batch.update(collapsing._plan_joined(ledger, settings, sides, table, batches)) if table.reads -%}
+        {%- do collapsing._prepare_table(ledger, settings, table) -%}
+    {%- endif -%}
+    {%- if table.reads -%}
+        {%- set rows = collapsing._rows_of_joined(ledger, settings, sides, table, batch) -%}
+
+        {#- the manifest says how far each side is read: it counts once the batch is committed -#}
+        {%- do collapsing._write_manifest(ledger, batch, stored_as=-batch.number if table.rebuild else batch.number) -%}
+        {%- do collapsing._commit(ledger, settings, table, batch, rows) -%}
+        {%- do collapsing._finish_whole(ledger, settings, table, batch) if table.whole -%}
+        {%- do collapsing._write_history(ledger, settings, batch, begun_at) -%}
+        {%- do collapsing._drop_cached(ledger, collapsing._cached_with(settings)) -%}
+    {%- endif -%}
+    {%- set line = collapsing._summary_of_joined(batch, sides) -%}
+    {%- do collapsing._say(model.name, line) if batch.committed -%}
+    {%- do store_result('main', response=line) -%}
+
+    {%- do collapsing._optimize_if_due(ledger, settings) if batch.committed -%}
+    {%- do apply_grants(ledger, config.get('grants'), should_revoke=should_revoke(existing, full_refresh_mode=true)) -%}
+    {%- do persist_docs(ledger, model) -%}
+    {{ run_hooks(post_hooks) }}
+    {%- do collapsing._release_lock(ledger) -%}
+    {{ return({'relations': [ledger]}) }}
+{% endmaterialization %}
