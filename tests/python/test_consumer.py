@@ -14,6 +14,7 @@ SUMS = {"group_by": ["shop"], "measures": {"n": "count(*)", "amount": "sum(amoun
 FOLD = ("--select", "orders_eu", "orders_us", "sums_eu", "sums_us")
 # The schema that a model names is the whole name, as many projects have it.
 SCHEMAS = "{% macro generate_schema_name(name, node) %}{{ name or target.schema }}{{ var('suffix', '') }}{% endmacro %}\n"
+STAGED = ("id", "version", "is_deleted", "shop", "amount", "loaded_at", "block")
 COLUMNS = {
     "id": "bigint",
     "version": "int",
@@ -69,7 +70,7 @@ def consumer(make_project) -> DbtProject:
     """A project of two regions whose tables have the same names in two schemas; one block of each is folded."""
     files = {"macros/generate_schema_name.sql": SCHEMAS, "models/properties.yml": json.dumps(PROPERTIES)}
     for region in ("eu", "us"):
-        staged = f"select * except (region) from {{{{ source('raw', 'arrived') }}}} where region = '{region}'"
+        staged = f"select {', '.join(STAGED)} from {{{{ source('raw', 'arrived') }}}} where region = '{region}'"
         files |= {
             f"models/stg_{region}.sql": VIEW + staged,
             f"models/orders_{region}.sql": _model("orders", region, LEDGER),

@@ -133,6 +133,10 @@ class DbtProject:
         """Give the rows of a query as tuples, in the query's order."""
         return [tuple(row) for row in self.sql(statement).collect()]
 
+    def columns(self, table: str, without: Iterable[str] = ()) -> str:
+        """Give the columns of a table or view for a select list, but for some: `* except` is not in every release's grammar."""
+        return ", ".join(column for column in self.sql(f"select * from {table}").columns if column not in without)
+
     def batches(self, table: str) -> list[int]:
         """Give the numbers of the batches that a ledger or projection holds, those without rows too."""
         if self._is_plain(table):
