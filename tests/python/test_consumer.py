@@ -6,6 +6,7 @@ import json
 import shutil
 
 import pytest
+from dbt.version import __version__ as version
 
 from support.dbt_project import LEDGER, VIEW, DbtProject, model
 
@@ -168,6 +169,13 @@ def test_a_sample_is_refused_where_it_would_be_taken_for_the_whole(consumer) -> 
     consumer.run("run", "--select", "sampled")
     assert consumer.rows("select count(*) from sampled where id = 7") == [(2,)]
     (consumer.directory / "models/sampled.sql").unlink()
+
+
+@pytest.mark.skipif(version.startswith("1.9."), reason="dbt 1.9 knows no category of them")
+def test_nothing_that_dbt_will_drop_is_used(consumer) -> None:
+    """In a stranger's project and in this package, whose files dbt reads again for it."""
+    errors = json.dumps({"error": ["Deprecations"]})
+    consumer.run("parse", "--no-partial-parse", "--show-all-deprecations", "--warn-error-options", errors)
 
 
 def test_freshness_and_documents(consumer) -> None:

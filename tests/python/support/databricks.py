@@ -47,7 +47,30 @@ class Recorder:
         self.sent.append(said)
         self.refused += [(why, said) for why, pattern in REFUSED.items() if re.search(pattern, said, re.IGNORECASE)]
         self.spark._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+        if "`system`.`information_schema`" in said or "`information_schema`" in said:
+            return self._of_unity_catalog(said)
         return self.spark.sql(sql)
+
+    def _of_unity_catalog(self, said: str):
+        """Answer what only Unity Catalog knows: which tables there are. Of tags, masks and constraints it has none."""
+        if "`tables`" not in said:
+            return self.spark.createDataFrame([], "nothing string")
+        schema = re.search(r"table_schema = '(\w+)'", said).group(1)
+        wanted = re.search(r"table_name = '(\w+)'", said)
+        tables = [row for row in self.spark.catalog.listTables(schema) if not row.isTemporary]
+        rows = [
+            (
+                table.name,
+                "view" if table.tableType == "VIEW" else "table",
+                None if table.tableType == "VIEW" else "delta",
+                "me",
+                "managed",
+            )
+            for table in tables
+            if not wanted or table.name == wanted.group(1)
+        ]
+        names = "table_name string, table_type string, file_format string, table_owner string, databricks_table_type string"
+        return self.spark.createDataFrame(rows, names)
 
 
 class Connection:

@@ -3,7 +3,7 @@
 
 {# Returns a table of the check's schema. #}
 {% macro check_table(name) %}
-    {{ return(api.Relation.create(database=target.database, schema=env_var('COLLAPSING_CHECK_SCHEMA'), identifier=name)) }}
+    {{ return(api.Relation.create(database=target.get('database') or none, schema=env_var('COLLAPSING_CHECK_SCHEMA'), identifier=name)) }}
 {% endmacro %}
 
 
