@@ -16,8 +16,6 @@ import sys
 import threading
 import time
 
-from dbt.cli.main import dbtRunner
-
 ANSWER = "collapsing-check:"
 
 
@@ -68,6 +66,8 @@ class Ear:
 
 def main() -> None:
     """Run one command after the other, until stdin ends."""
+    from dbt.cli.main import dbtRunner  # takes its time, which check.py, who imports this file too, need not wait for
+
     manifest = None
     for line in sys.stdin:
         command = json.loads(line)

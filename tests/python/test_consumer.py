@@ -6,9 +6,8 @@ import json
 import shutil
 
 import pytest
-from dbt.version import __version__ as version
 
-from support.dbt_project import LEDGER, VIEW, DbtProject, model
+from support.dbt_project import LEDGER, VIEW, DbtProject, dbt_version, given, model
 
 SUMS = {"group_by": ["shop"], "measures": {"n": "count(*)", "amount": "sum(amount)"}}
 # What a block asks for once the views are there.
@@ -52,7 +51,7 @@ PROPERTIES = {
         },
         {
             "name": "orders_eu",
-            "data_tests": ["collapsing.collapsed", {"collapsing.complete": {"arguments": {"stage": "ref('stg_eu')"}}}],
+            "data_tests": ["collapsing.collapsed", {"collapsing.complete": given(stage="ref('stg_eu')")}],
         },
         {"name": "sums_eu", "data_tests": ["collapsing.equals_recompute"]},
     ],
@@ -171,7 +170,7 @@ def test_a_sample_is_refused_where_it_would_be_taken_for_the_whole(consumer) -> 
     (consumer.directory / "models/sampled.sql").unlink()
 
 
-@pytest.mark.skipif(version.startswith("1.9."), reason="dbt 1.9 knows no category of them")
+@pytest.mark.skipif(dbt_version.startswith("1.9."), reason="dbt 1.9 knows no category of them")
 def test_nothing_that_dbt_will_drop_is_used(consumer) -> None:
     """In a stranger's project and in this package, whose files dbt reads again for it."""
     errors = json.dumps({"error": ["Deprecations"]})

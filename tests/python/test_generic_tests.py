@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from support.dbt_project import VIEW, DbtProject, model, nodes_of, values
+from support.dbt_project import VIEW, DbtProject, given, model, nodes_of, values
 
 COLUMNS = (
     "position int, id int, version int, is_deleted boolean, sign int, "
@@ -69,7 +69,7 @@ def yaml_of(tests: dict[str, list]) -> str:
 
 
 def with_arguments(test: str, **arguments) -> dict:
-    return {f"collapsing.{test}": {"arguments": arguments}}
+    return {f"collapsing.{test}": given(**arguments)}
 
 
 def complete(stage: str = "stage") -> dict:
@@ -86,8 +86,8 @@ def make(make_project, name: str, files: dict[str, str]) -> DbtProject:
     project.sql(f"create schema if not exists {name}")
     project.sql(f"create table {name}.arrived ({COLUMNS}) using parquet")
     weight = "if(col9 < 0, double('NaN'), double(col9))"
-    given = ", ".join(f"col{n}" for n in range(1, 9))
-    project.sql(f"insert into {name}.arrived select {given}, {weight}, col10 from values {values(ARRIVALS)}")
+    kept = ", ".join(f"col{n}" for n in range(1, 9))
+    project.sql(f"insert into {name}.arrived select {kept}, {weight}, col10 from values {values(ARRIVALS)}")
     return project
 
 
@@ -231,7 +231,7 @@ def broken(make_project) -> tuple[DbtProject, dict[tuple[str, str], list[tuple]]
     tests["of_rebuilt"] = [{"collapsing.equals_recompute": refused}]
     tests["sound"] += [{"collapsing.equals_recompute": refused}]
     tests["far"] += [{"collapsing.complete": refused | complete()["collapsing.complete"]}]
-    tests["near"] += [{"collapsing.equals_recompute": refused | {"arguments": {"float_tolerance": "much"}}}]
+    tests["near"] += [{"collapsing.equals_recompute": refused | given(float_tolerance="much")}]
     tests["stage"] = [{"collapsing.equals_recompute": refused}]
     files["models/tests.yml"] = yaml_of(tests)
 

@@ -17,18 +17,18 @@
 {% endmacro %}
 
 
-{# Runs statements one after the other, and prints the rows of the last one that has some. #}
+{# Runs statements one after the other, and prints the rows of each that is a query. #}
 {% macro check_run(statements) %}
-    {% set answer = {} %}
+    {% set answers = [] %}
     {% for sql in statements %}
         {% set sql = collapsing_check.check_sql(sql) %}
         {% if sql.startswith(('select', 'show', 'describe')) %}
-            {% do answer.update({'rows': collapsing._rows_of(sql)}) %}
+            {% do answers.append(collapsing._rows_of(sql)) %}
         {% else %}
             {% do collapsing._execute(sql) %}
         {% endif %}
     {% endfor %}
-    {% do collapsing_check.check_say(answer.get('rows', [])) %}
+    {% do collapsing_check.check_say(answers) %}
 {% endmacro %}
 
 
