@@ -54,6 +54,33 @@ def processes(tmp_path: Path) -> Processes:
     return Processes(tmp_path)
 
 
+DERBY = {"spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:;databaseName=/srv/metastore;create=true"}
+METASTORES = [
+    ({}, True),
+    (DERBY, True),
+    ({"spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:postgresql://db/metastore"}, False),
+    ({"spark.hadoop.hive.metastore.uris": "thrift://metastore:9083"}, False),
+    ({"spark.hadoop.hive.metastore.client.factory.class": "com.amazonaws.glue.catalog"}, False),
+    (DERBY | {"spark.sql.catalog.spark_catalog.type": "rest"}, False),
+]
+
+
+@pytest.mark.only("parquet")
+def test_a_session_needs_no_lock_upon_derby_alone(make_project, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = " ~ ' ' ~ ".join(f"collapsing._has_derby({settings})" for settings, _ in METASTORES)
+    project = make_project("alone", {"models/told.sql": f"{VIEW}select '{{{{ {asked} }}}}' as told"})
+    for folder, alone in (
+        ("", [alone for _, alone in METASTORES]),
+        ("/etc/spark/conf", [settings == DERBY for settings, _ in METASTORES]),
+    ):
+        for name in ("SPARK_HOME", "HADOOP_CONF_DIR", "SPARK_CONF_DIR"):
+            monkeypatch.delenv(name, raising=False)
+        if folder:
+            monkeypatch.setenv("SPARK_CONF_DIR", folder)
+        project.run("run")
+        assert project.rows("select told from told") == [(" ".join(map(str, alone)),)]
+
+
 @pytest.mark.only("connect")
 def test_a_second_run_stops_and_names_the_first(processes: Processes) -> None:
     spark = SparkSession.builder.remote(REMOTE).create()
