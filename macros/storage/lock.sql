@@ -72,8 +72,12 @@
 #}
 {% macro _has_derby(settings) %}
     {% set url = settings.get('spark.hadoop.javax.jdo.option.ConnectionURL', '') %}
-    {% set others = settings | select('in', ['spark.hadoop.hive.metastore.uris', 'spark.hadoop.hive.metastore.client.factory.class',
-        'spark.hive.metastore.uris', 'spark.hadoop.javax.jdo.option.ConnectionDriverName']) | list %}
+    {% set others = settings | select('in', [
+        'spark.hadoop.hive.metastore.uris',
+        'spark.hadoop.hive.metastore.client.factory.class',
+        'spark.hive.metastore.uris',
+        'spark.hadoop.javax.jdo.option.ConnectionDriverName'
+    ]) | list %}
     {% set folders = env_var('HADOOP_CONF_DIR', '') ~ env_var('SPARK_CONF_DIR', '') ~ env_var('SPARK_HOME', '') %}
     {% set catalog = settings.get('spark.sql.catalog.spark_catalog.type', 'hive') %}
     {{ return(not others and catalog == 'hive' and (url.startswith('jdbc:derby:') or not (url or folders))) }}
