@@ -48,6 +48,7 @@ class Worker:
 
     def __init__(self, place: Place) -> None:
         self._place = place
+        self.is_busy = False
         self._process = subprocess.Popen(
             [sys.executable, str(HERE / "worker.py")],
             cwd=place.folder,
@@ -64,6 +65,7 @@ class Worker:
     def send(self, *arguments: str, **acts: dict) -> None:
         """Have the process begin a command of dbt's."""
         given = [*arguments, *self._place.options]
+        self.is_busy = True
         self._process.stdin.write(json.dumps({"arguments": given, **acts}) + "\n")
         self._process.stdin.flush()
 
@@ -72,7 +74,7 @@ class Worker:
         self.last = {"success": None, "said": "the process is dead", "answers": [], "seconds": []}
         for line in self._process.stdout:
             if line.startswith(ANSWER):
-                self.last = json.loads(line.removeprefix(ANSWER))
+                self.last, self.is_busy = json.loads(line.removeprefix(ANSWER)), False
                 break
             self._place.log.write(line)
         return self.last
@@ -159,7 +161,7 @@ class Check:
     """The checks, in their order. Each gives what was seen, or None where it does not apply; raises Broken."""
 
     def __init__(self, place: Place) -> None:
-        self._place = place
+        self.place = place
         self._events = Events()
         self.worker = Worker(place)
         self.is_begun = False
@@ -178,7 +180,7 @@ class Check:
 
     def partitions(self) -> str | None:
         """See that a batch is a partition, which is there once it is registered."""
-        if self._place.format != "parquet":
+        if self.place.format != "parquet":
             return None
         worker = self.worker
         worker.sql("create table {holder} (nothing int) using parquet")
@@ -198,7 +200,7 @@ class Check:
     def overwrite(self) -> str:
         """See that files which no table knows are gone when their partition is written, and that a batch replaces its like."""
         worker, count = self.worker, "select count(*), min(v) from {parts} where ledger_batch = 1"
-        if self._place.format == "parquet":
+        if self.place.format == "parquet":
             folder = worker.operate("check_location", name="parts")
             left = f"select count(*) from parquet.`{folder}/ledger_batch=1`"
             # of a table that does not own its files, as a killed run leaves them
@@ -208,7 +210,7 @@ class Check:
             self._equal(worker.sql(count), [[1, 7]], "rows of a partition that was written over 100 left-over ones")
             return "left-over files of 100 rows are gone after a row was written over them"
         worker.sql(
-            f"create table {{parts}} (v bigint, ledger_batch int) using {self._place.format} partitioned by (ledger_batch)",
+            f"create table {{parts}} (v bigint, ledger_batch int) using {self.place.format} partitioned by (ledger_batch)",
             "insert into {parts} replace where ledger_batch = 1 select id, 1 from range(100)",
             "insert into {parts} replace where ledger_batch = 1 select cast(7 as bigint), 1",
         )
@@ -219,8 +221,8 @@ class Check:
 
     def lookups(self) -> str:
         """Compare what batches of updates, deletes, late rows and copies come to with what Python computes."""
-        parted = " partitioned by (block)" if self._place.format == "parquet" else ""
-        self.worker.sql(f"create table {{arrived}} ({COLUMNS}) using {self._place.format}{parted}")
+        parted = " partitioned by (block)" if self.place.format == "parquet" else ""
+        self.worker.sql(f"create table {{arrived}} ({COLUMNS}) using {self.place.format}{parted}")
         began = time.monotonic()
         for _ in range(4):
             self._arrive()
@@ -282,7 +284,7 @@ class Check:
             self.worker.end()
             if not self.about["alone"]:
                 time.sleep(max(3.0, 3 * self.commit_seconds))  # what it has sent may go on in the server
-            self.worker = Worker(self._place)
+            self.worker = Worker(self.place)
         if not self.about["alone"]:
             for model in ("orders", "sums"):
                 self._operate_on("unlock", model)
@@ -341,7 +343,7 @@ class Check:
     @contextlib.contextmanager
     def _second(self) -> Iterator[Worker]:
         """Give a second process."""
-        other = Worker(self._place)
+        other = Worker(self.place)
         try:
             yield other
         finally:
@@ -455,12 +457,13 @@ def main() -> int:
 
 def end(check: Check, keep: bool) -> None:
     """Drop the schema and end the process, a new one if the last one is dead."""
-    schema = check._place.schema
+    schema = check.place.schema
     if check.is_begun and not keep:
         try:
-            if check.worker.ask("run-operation", "check_end")["success"] is None:
-                check.worker = Worker(check._place)
-                check.worker.do("run-operation", "check_end")
+            if check.worker.is_busy:  # it is dead, or the user stopped it in the middle of a command
+                check.worker.end()
+                check.worker = Worker(check.place)
+            check.worker.do("run-operation", "check_end")
         except (Broken, CannotAsk, OSError) as error:
             say(f"the schema {schema} could not be dropped: {error}")
     check.worker.end()

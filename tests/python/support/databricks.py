@@ -57,17 +57,14 @@ class Recorder:
             return self.spark.createDataFrame([], "nothing string")
         schema = re.search(r"table_schema = '(\w+)'", said).group(1)
         wanted = re.search(r"table_name = '(\w+)'", said)
-        tables = [row for row in self.spark.catalog.listTables(schema) if not row.isTemporary]
+        listed = {
+            kind: [name for _, name, is_temporary, *_ in self.spark.sql(f"show {kind} in {schema}").collect() if not is_temporary]
+            for kind in ("tables", "views")
+        }
         rows = [
-            (
-                table.name,
-                "view" if table.tableType == "VIEW" else "table",
-                None if table.tableType == "VIEW" else "delta",
-                "me",
-                "managed",
-            )
-            for table in tables
-            if not wanted or table.name == wanted.group(1)
+            (name, *(("view", None) if name in listed["views"] else ("table", "delta")), "me", "managed")
+            for name in listed["tables"]
+            if not wanted or name == wanted.group(1)
         ]
         names = "table_name string, table_type string, file_format string, table_owner string, databricks_table_type string"
         return self.spark.createDataFrame(rows, names)
