@@ -65,9 +65,7 @@ def _model(kind: str, region: str, settings: dict) -> str:
     return place + model(body, settings)
 
 
-since_1_10 = pytest.mark.skipif(
-    dbt_version.startswith("1.9."), reason="dbt 1.9 has neither --sample nor a category of deprecations"
-)
+since_1_10 = pytest.mark.skipif(dbt_version.startswith("1.9."), reason="--sample and a category of deprecations came with 1.10")
 
 
 @pytest.fixture(scope="module")
