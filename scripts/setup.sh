@@ -4,7 +4,7 @@
 #   setup_environment               where things go: exports COLLAPSING_LOCAL, DBT_*, SPARK_LOCAL_IP
 #   setup_java                      finds Java 17 or 21 (installs 17 as root with apt-get), exports JAVA_HOME
 #   setup_venv requirements.txt     makes or mends .venv so that it holds this lock, sets VENV_PYTHON
-#   setup_spark 3.5                 before setup_venv requirements-dev.txt: another Spark, in a .venv of its own
+#   setup_other 'spark 3.5'         before setup_venv "$OTHER_LOCK": other releases of Spark or dbt, in a .venv of their own
 #   setup_docs                      makes or mends .venv-docs, which builds the documentation, sets DOCS_PYTHON
 #
 # One line of progress a step. A step that cannot succeed says once what is wrong and what to type, and exits 1.
@@ -182,20 +182,40 @@ _pip_progress() {
     done
 }
 
-# Makes a lock in which another release of Spark takes the place of the one in requirements-dev.txt, and names its .venv.
-setup_spark() {
-    local line lock=.local/requirements-spark-$1.txt
-    line=$(grep "^pyspark==$1\." "$COLLAPSING_ROOT/requirements-spark.txt") ||
-        setup_stop "--spark must be 4.1, the default, or a release of requirements-spark.txt: 3.5, 4.0, 4.2 or 4.3; given: $1"
-    mkdir -p "$COLLAPSING_ROOT/.local"
-    {
-        awk '/^[A-Za-z]/ { other = !/^pyspark==/ } /^#/ { other = 1 } other' "$COLLAPSING_ROOT/requirements-dev.txt"
-        printf '%s\n' "$line"
-    } >"$COLLAPSING_ROOT/$lock"
-    VENV=$COLLAPSING_ROOT/.venv-spark-$1
+# Makes a lock in which the named sections of requirements-other.txt take the place of lines of requirements-dev.txt, and names its
+# .venv: setup_other 'spark 3.5' 'dbt 1.10'. Where both have a package, the first section of the file decides.
+setup_other() {
+    local section kind others=$COLLAPSING_ROOT/requirements-other.txt
+    for section in "$@"; do
+        kind=${section%% *}
+        grep -qxF "[$section]" "$others" || setup_stop "--$kind must be a release that requirements-other.txt has:" \
+            "  $(sed -n "s/^\[$kind \(.*\)]$/\1/p" "$others" | tr '\n' ' ')" "or be left out; given: ${section#* }"
+        [ "$kind" = dbt ] || _spark_jars "${section#* }"
+    done
+    VENV=$COLLAPSING_ROOT/.venv$(printf -- '-%s' "$@" | tr ' ' -)
     VENV_PYTHON=$VENV/bin/python
-    # shellcheck disable=SC2034  # scripts/test reads it
-    SPARK_LOCK=$lock
+    OTHER_LOCK=.local/requirements${VENV#"$COLLAPSING_ROOT/.venv"}.txt
+    mkdir -p "$COLLAPSING_ROOT/.local"
+    awk -v sections="$(printf '[%s]' "$@")" '
+        { name = $0; sub(/[[=].*/, "", name) }
+        FNR == NR && /^\[/ { wanted = index(sections, $0) }
+        FNR == NR && /^[a-z]/ && wanted && !(name in other) { other[name] = $0 }
+        FNR == NR { next }
+        /^[A-Za-z#]/ { kept = !(name in other) }
+        kept
+        END { for (name in other) print other[name] }
+    ' "$others" "$COLLAPSING_ROOT/requirements-dev.txt" >"$COLLAPSING_ROOT/$OTHER_LOCK"
+}
+
+# The jars of Delta and Iceberg that belong to a release of Spark, for profiles.yml. Where there is none, Spark says so when it starts.
+_spark_jars() {
+    local delta iceberg=1.11.0
+    case $1 in
+    3.5) delta=delta-spark_2.12:3.3.3 iceberg=iceberg-spark-runtime-3.5_2.12:$iceberg ;;
+    4.0) delta=delta-spark_4.0_2.13:4.4.0 iceberg=iceberg-spark-runtime-4.0_2.13:$iceberg ;;
+    *) delta=delta-spark_$1_2.13:4.4.0 iceberg=iceberg-spark-runtime-$1_2.13:$iceberg ;;
+    esac
+    export COLLAPSING_DELTA=io.delta:$delta COLLAPSING_ICEBERG=org.apache.iceberg:$iceberg
 }
 
 # The documentation has an environment of its own: a project's own dbt and Spark need none of it.
@@ -226,19 +246,19 @@ _venv_make() {
     # The stamp begins with the folder's path, because a virtual environment does not survive a move. It is taken away
     # during an install, so that one that was cut short is seen and begun again.
     if [ -f "$stamp" ] && [ "$(head -n 1 "$stamp")" = "$VENV" ] && version=$(_python_version "$VENV_PYTHON"); then
-        setup_say "Python $version ($(basename "$VENV"))"
+        setup_say "Python $version (${VENV##*/})"
         if grep -qxF "$(_lock_line "$lock")" "$stamp"; then
-            setup_say "virtual environment $(basename "$VENV") is up to date"
+            setup_say "virtual environment ${VENV##*/} is up to date"
             return
         fi
-        setup_say "$lock has changed or is new to $(basename "$VENV"): installing it"
+        setup_say "$lock has changed or is new to ${VENV##*/}: installing it"
     else
         _python_find
         setup_say "Python $(_python_version "$PYTHON") ($(command -v "$PYTHON"))"
         if [ -e "$VENV" ]; then
-            setup_say "virtual environment $(basename "$VENV") is unfinished or was moved: making it again"
+            setup_say "virtual environment ${VENV##*/} is unfinished or was moved: making it again"
         else
-            setup_say "making the virtual environment $(basename "$VENV")"
+            setup_say "making the virtual environment ${VENV##*/}"
         fi
         rm -f "$stamp"
         "$PYTHON" -m venv --clear "$VENV" >"$log" 2>&1 || {
@@ -264,5 +284,5 @@ _venv_make() {
         [ "$lock" = requirements.txt ] || [ "$lock" = requirements-docs.txt ] || _lock_line requirements.txt
     } >"$stamp.new"
     mv "$stamp.new" "$stamp"
-    setup_say "virtual environment $(basename "$VENV") is ready ($((SECONDS - started)) s)"
+    setup_say "virtual environment ${VENV##*/} is ready ($((SECONDS - started)) s)"
 }

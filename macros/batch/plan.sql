@@ -19,10 +19,14 @@
 {% endmacro %}
 
 
-{# Caches the rows of a query, and returns the session's temporary view that they are read from, until _drop_cached drops it. #}
+{#
+    Caches the rows of a query, and returns the session's temporary view that they are read from, until _drop_cached drops it. A SQL
+    warehouse of Databricks has no such cache: there the view reads its query each time, of the same blocks.
+#}
 {% macro _cache(relation, what, sql) %}
     {% set view = collapsing._cached_view(relation, what) %}
-    {% do collapsing._execute('cache table ' ~ view ~ ' as\n' ~ sql) %}
+    {% set caches = target.type != 'databricks' or adapter.is_cluster() %}
+    {% do collapsing._execute(('cache table ' if caches else 'create or replace temporary view ') ~ view ~ ' as\n' ~ sql) %}
     {{ return(view) }}
 {% endmacro %}
 

@@ -104,9 +104,15 @@
 {% endmacro %}
 
 
+{# Returns the format of a model's table and of those beside it. On Databricks it is Delta where the model names none. #}
+{% macro _file_format(relation) %}
+    {{ return(collapsing._model_of(relation).config.file_format or ('delta' if target.type == 'databricks' else 'parquet')) }}
+{% endmacro %}
+
+
 {# Returns whether an append to a model's table is one commit of the format's own. #}
 {% macro _has_log(relation) %}
-    {{ return(collapsing._model_of(relation).config.file_format in ['delta', 'iceberg']) }}
+    {{ return(collapsing._file_format(relation) in ['delta', 'iceberg']) }}
 {% endmacro %}
 
 
@@ -115,7 +121,7 @@
     partitionOverwriteMode dynamic. Without that option an append would replace the whole table.
 #}
 {% macro _is_appendable(relation, described) %}
-    {% set format = collapsing._model_of(relation).config.file_format or 'parquet' %}
+    {% set format = collapsing._file_format(relation) %}
     {{ return(
         described.details.get('Provider', format) | lower == format
         and (collapsing._has_log(relation) or 'partitionoverwritemode=dynamic' in described.details.get('Storage Properties', '') | lower)
@@ -127,7 +133,7 @@
 {% macro _stored_type(dtype, relation) %}
     {{ return(
         modules.re.sub('(^|[<:,])(tinyint|smallint)(?=$|[>,])', '\\1int', dtype)
-        if collapsing._model_of(relation).config.file_format == 'iceberg' else dtype
+        if collapsing._file_format(relation) == 'iceberg' else dtype
     ) }}
 {% endmacro %}
 
@@ -159,7 +165,7 @@
 {# Returns {rows, bytes} of the batches that a table has, without those that its base stands for; bytes are of data files. #}
 {% macro _size_of(relation, batches) %}
     {% set committed = ' where ' ~ collapsing._is_committed(batches) %}
-    {% if collapsing._model_of(relation).config.file_format == 'iceberg' %}
+    {% if collapsing._file_format(relation) == 'iceberg' %}
         {% set sql = 'select count(*), (select coalesce(sum(file_size_in_bytes), 0) from (select file_size_in_bytes, partition.ledger_batch '
             ~ 'from ' ~ relation ~ '.files where content = 0)' ~ committed ~ ') from ' ~ relation ~ committed %}
     {% else %}

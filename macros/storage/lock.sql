@@ -55,16 +55,32 @@
 {% macro _is_sole_writer() %}
     {% if 'collapsing_sole_writer' not in graph %}
         {% set settings = {} %}
-        {% for row in collapsing._rows_of('set') %}
+        {% for row in (collapsing._rows_of('set') if target.type == 'spark' else []) %}
             {% do settings.update({row[0]: row[1]}) %}
         {% endfor %}
         {% do graph.update({'collapsing_sole_writer':
-            settings.get('spark.app.name') == 'pyspark-shell'
-            and 'spark.hadoop.hive.metastore.uris' not in settings
-            and 'spark.hadoop.javax.jdo.option.ConnectionDriverName' not in settings
+            settings.get('spark.app.name') == 'pyspark-shell' and collapsing._has_derby(settings)
         }) %}
     {% endif %}
     {{ return(graph['collapsing_sole_writer']) }}
+{% endmacro %}
+
+
+{#
+    Returns whether a session with these settings has Derby for its metastore. What a hive-site.xml says no setting shows, so that a
+    folder where Spark would look for one is taken for one.
+#}
+{% macro _has_derby(settings) %}
+    {% set url = settings.get('spark.hadoop.javax.jdo.option.ConnectionURL', '') %}
+    {% set others = settings | select('in', [
+        'spark.hadoop.hive.metastore.uris',
+        'spark.hadoop.hive.metastore.client.factory.class',
+        'spark.hive.metastore.uris',
+        'spark.hadoop.javax.jdo.option.ConnectionDriverName'
+    ]) | list %}
+    {% set folders = env_var('HADOOP_CONF_DIR', '') ~ env_var('SPARK_CONF_DIR', '') ~ env_var('SPARK_HOME', '') %}
+    {% set catalog = settings.get('spark.sql.catalog.spark_catalog.type', 'hive') %}
+    {{ return(not others and catalog == 'hive' and (url.startswith('jdbc:derby:') or not (url or folders))) }}
 {% endmacro %}
 
 
@@ -78,7 +94,7 @@
 {% macro _create_lock(relation) %}
     {% set lock = collapsing._lock_relation(relation) %}
     {% call statement('create_lock') %}
-        create table if not exists {{ lock }} (nothing int) using parquet
+        create table if not exists {{ lock }} (nothing int) using {{ 'delta' if target.type == 'databricks' else 'parquet' }}
         tblproperties (
             'collapsing.run' = '{{ invocation_id }}',
             'collapsing.since' = '{{ modules.datetime.datetime.utcnow().strftime('%Y-%m-%d %H:%M:%S') }}'

@@ -47,7 +47,7 @@ insert into {{ relation }} replace where ledger_batch = {{ number }}
 {# Creates a table empty, in one commit that replaces the one that is there. Iceberg's history ends there, Delta's goes on. #}
 {% macro _log_recreate(relation, columns, properties) %}
     {#- by default Iceberg hashes what is written by partition: all of a batch to one task, and the order of a base is lost -#}
-    {% if config.get('file_format') == 'iceberg' %}
+    {% if collapsing._file_format(relation) == 'iceberg' %}
         {% set properties = dict(
             {'write.distribution-mode': 'none', 'write.spark.fanout.enabled': 'true'}, **properties
         ) %}

@@ -12,10 +12,10 @@
     {% set properties = dict(config.get('tblproperties') or {}, **properties) %}
     {% set clauses = [
         create ~ ' ' ~ relation ~ ' (' ~ collapsing._definitions(columns) ~ ')',
-        file_format_clause() if config.get('file_format') else 'using parquet',
+        'using ' ~ collapsing._file_format(relation),
         'options (' ~ collapsing._pairs(options, ' ') ~ ')' if options else '',
         'partitioned by (ledger_batch)',
-        location_clause(),
+        location_clause() if target.type == 'spark' else spark__location_clause(),
         comment_clause(),
         'tblproperties (' ~ collapsing._pairs(properties, ' = ') ~ ')' if properties else ''
     ] %}
@@ -49,7 +49,7 @@
         {% set options = '' if collapsing._has_log(ledger) else " options ('partitionOverwriteMode' 'dynamic')" %}
         {% do collapsing._execute(
             'create table if not exists ' ~ relation ~ ' (' ~ columns ~ ')\nusing '
-            ~ (collapsing._model_of(ledger).config.file_format or 'parquet') ~ options ~ '\npartitioned by (ledger_batch)'
+            ~ collapsing._file_format(ledger) ~ options ~ '\npartitioned by (ledger_batch)'
         ) %}
         {% do collapsing._add_to_cache(relation) %}
     {% endif %}

@@ -12,6 +12,8 @@
 {% set types = {'ledger_sum_total': 'decimal(30,0)', 'ledger_sum_mean': 'decimal(38,2)'} %}
 
 select
-    * except (mean),
+    label,
+    live_rows,
+    total,
     cast(mean as string) as mean
 from {{ collapsing._final_of_projection(ref('unit_projection'), settings, types, none) }}

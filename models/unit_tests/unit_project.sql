@@ -17,6 +17,12 @@ with appended as (
 )
 
 select
-    * except (ledger_sum_amount),
-    cast(ledger_sum_amount as string) as ledger_sum_amount
+    label,
+    ledger_count_total,
+    ledger_sum_total,
+    ledger_count_filled,
+    ledger_count_amount,
+    cast(ledger_sum_amount as string) as ledger_sum_amount,
+    ledger_sign,
+    ledger_batch
 from appended

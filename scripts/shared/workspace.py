@@ -6,6 +6,8 @@ import contextlib
 import fcntl
 import os
 import shutil
+import struct
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -33,7 +35,7 @@ def alone(local: Path, is_embedded: bool = True) -> Iterator[None]:
         if is_embedded and derby.exists():
             with derby.open("a") as lock:  # Derby locks it this way for as long as it is open
                 if not _locked(lock):
-                    raise InUse(f"{local / 'metastore'} is open in another process, dbt's or Spark's: {_WHAT_TO_DO}")
+                    raise InUse(f"{local / 'metastore'} is open in {_holder(lock)}: {_WHAT_TO_DO}")
         yield
 
 
@@ -47,6 +49,22 @@ def _locked(file: TextIO) -> bool:
     except OSError:
         return False
     return True
+
+
+def _holder(file: TextIO) -> str:
+    """Give which process has a file locked, as Linux tells it; elsewhere that there is one."""
+    words = "another process, dbt's or Spark's"
+    if sys.platform != "linux":
+        return words
+    asked = struct.pack("hhqqi", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    process = struct.unpack("hhqqi", fcntl.fcntl(file, fcntl.F_GETLK, asked))[4]
+    parent = process
+    with contextlib.suppress(OSError, IndexError, ValueError):
+        # Spark's Java has the file; who started it says more
+        parent = int(Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()[1])
+        command = Path(f"/proc/{parent}/cmdline").read_text().replace("\0", " ").strip()
+        return f"process {process}, which process {parent} has started ({command[:100]})" if parent > 1 else f"process {process}"
+    return words
 
 
 def start_afresh(local: Path, names: Sequence[str]) -> None:

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from support.dbt_project import REPOSITORY, DbtProject, stranger_files, write_files
 from support.processes import REMOTE
-from support.sessions import IN_MEMORY, JAVA_OPTIONS, SHORT_LIVED, set_in_sessions
+from support.sessions import IN_MEMORY, JAVA_OPTIONS, OF_SPARK_4, SHORT_LIVED, set_in_sessions
 from support.targets import SERVERS, TARGETS
 
 
@@ -136,6 +136,8 @@ def local(tmp_path_factory: pytest.TempPathFactory, target: str, request: pytest
     (folder / "landing" / "flight_events").mkdir(parents=True)
     if target == "s3":
         os.environ |= request.getfixturevalue("object_store")
+    if target not in SERVERS:
+        set_in_sessions(OF_SPARK_4)
     if target in SERVERS:
         os.environ["SPARK_REMOTE"] = REMOTE  # the session of the tests, which both servers share, and dbt's on connect
     if request.config.getoption("--ansi"):

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from support.dbt_project import VIEW, DbtProject, model, stranger_files, write_files
+from support.dbt_project import VIEW, DbtProject, given, model, stranger_files, write_files
 from support.processes import reader, server_environment, start_dbt
 from support.streams import check_streams, collect, streams
 from support.targets import SERVERS
@@ -31,7 +31,7 @@ BY_PLACE = {
         "ids": "count(distinct id)",
     },
 }
-COMPLETE = {"collapsing.complete": {"arguments": {"stage": "ref('events')"}}}
+COMPLETE = {"collapsing.complete": given(stage="ref('events')")}
 TESTS = {
     "models": [
         {"name": "by_block", "data_tests": ["collapsing.collapsed", COMPLETE]},

@@ -41,7 +41,8 @@ WRONG = {
 }
 FILES = {
     "models/stg_orders.sql": VIEW + "select position, id, version, is_deleted, status, amount, block from tools.arrived",
-    "models/stg_pairs.sql": f"{VIEW}select * except (sign, id), {PAIR} from tools.arrived where id = 1 and version is not null",
+    "models/stg_pairs.sql": f"{VIEW}select position, version, is_deleted, status, amount, block, {PAIR} from tools.arrived "
+    "where id = 1 and version is not null",
     "models/stg_steps.sql": VIEW + "select position, id, sign, amount, block from tools.arrived where sign is not null",
     "models/stg_whole.sql": VIEW + "select id, version, amount from tools.arrived where id = 1 and version is not null",
     "models/orders.sql": model("ledger(ref('stg_orders'))", EVENTS | {"key": "id", "on_bad_rows": "reject"}),

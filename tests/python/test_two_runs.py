@@ -29,6 +29,9 @@ class Processes:
         files = stranger_files(self.name) | {
             "models/stage.sql": VIEW + f"select {SLOW} as id, 1 as version, 'a' as block from range(1)",
             "models/other.sql": VIEW + "select 2 as id, 1 as version, 'a' as block",
+            "models/minutes.sql": VIEW + f"select id, version, block from {self.name}.arrived",
+            "models/scheduled.sql": model("ledger(ref('minutes'))", LEDGER),
+            "models/live.sql": VIEW + "select * from {{ collapsing.final(ref('scheduled')) }}",
             "models/slow.sql": model("ledger(ref('stage'))", LEDGER),
             "models/quick.sql": model("ledger(ref('other'))", LEDGER),
         }
@@ -51,6 +54,33 @@ def processes(tmp_path: Path) -> Processes:
     return Processes(tmp_path)
 
 
+DERBY = {"spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:;databaseName=/srv/metastore;create=true"}
+METASTORES = [
+    ({}, True),
+    (DERBY, True),
+    ({"spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:postgresql://db/metastore"}, False),
+    ({"spark.hadoop.hive.metastore.uris": "thrift://metastore:9083"}, False),
+    ({"spark.hadoop.hive.metastore.client.factory.class": "com.amazonaws.glue.catalog"}, False),
+    (DERBY | {"spark.sql.catalog.spark_catalog.type": "rest"}, False),
+]
+
+
+@pytest.mark.only("parquet")
+def test_a_session_needs_no_lock_upon_derby_alone(make_project, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = " ~ ' ' ~ ".join(f"collapsing._has_derby({settings})" for settings, _ in METASTORES)
+    project = make_project("alone", {"models/told.sql": f"{VIEW}select '{{{{ {asked} }}}}' as told"})
+    for folder, alone in (
+        ("", [alone for _, alone in METASTORES]),
+        ("/etc/spark/conf", [settings == DERBY for settings, _ in METASTORES]),
+    ):
+        for name in ("SPARK_HOME", "HADOOP_CONF_DIR", "SPARK_CONF_DIR"):
+            monkeypatch.delenv(name, raising=False)
+        if folder:
+            monkeypatch.setenv("SPARK_CONF_DIR", folder)
+        project.run("run")
+        assert project.rows("select told from told") == [(" ".join(map(str, alone)),)]
+
+
 @pytest.mark.only("connect")
 def test_a_second_run_stops_and_names_the_first(processes: Processes) -> None:
     spark = SparkSession.builder.remote(REMOTE).create()
@@ -70,10 +100,31 @@ def test_a_second_run_stops_and_names_the_first(processes: Processes) -> None:
 
 
 @pytest.mark.only("connect")
+def test_two_schedulers_of_one_ledger_need_no_hand(processes: Processes) -> None:
+    """Both start at the same minute, again and again. One that finds the other at work stops, and its next run goes on."""
+    spark = SparkSession.builder.remote(REMOTE).create()
+    spark.sql(f"create schema {processes.name}")
+    spark.sql(f"create table {processes.name}.arrived (id int, version int, block string) using parquet partitioned by (block)")
+    assert processes.start("run", "--select", "minutes").wait() == 0
+    for minute in range(4):
+        spark.sql(f"insert into {processes.name}.arrived values ({minute}, 1, 'b{minute}'), (0, {minute + 2}, 'b{minute}')")
+        both = [processes.start("run", "--select", "scheduled") for _ in range(2)]
+        said = [one.communicate()[0] for one in both]
+        assert all(one.returncode == 0 or "being written by" in text for one, text in zip(both, said, strict=True)), said
+    assert processes.start("run", "--select", "scheduled", "live").wait() == 0
+    rows = spark.sql(f"select id, version from {processes.name}.live order by id").collect()
+    assert rows == [(0, 5), (1, 1), (2, 1), (3, 1)]
+    folded = spark.sql(f"select ledger_block, count(distinct ledger_batch) from {processes.name}.scheduled group by 1").collect()
+    assert sorted(folded) == [(f"b{minute}", 1) for minute in range(4)]
+    assert not spark.catalog.tableExists(f"{processes.name}.scheduled__lock")
+    spark.sql(f"drop schema {processes.name} cascade")
+
+
+@pytest.mark.only("connect")
 def test_the_hold_of_a_killed_run_is_given_up_when_asked_or_when_it_is_old(processes: Processes) -> None:
     spark = SparkSession.builder.remote(REMOTE).create()
     for way in (("run-operation", "collapsing.unlock", "--args", "{model: slow}"), None):
-        killed = processes.start("run")
+        killed = processes.start("run", "--select", "+slow")
         processes.wait_for_hold(spark, killed)
         os.killpg(killed.pid, signal.SIGKILL)
         killed.wait()

@@ -24,6 +24,8 @@ SHORT_LIVED = {
     "spark.ui.retainedJobs": "10",
     "spark.ui.retainedStages": "10",
 }
+# What a test makes without `using` is no Hive table, which is the default of Spark 4. The package says what it makes.
+OF_SPARK_4 = {"spark.sql.legacy.createHiveTableByDefault": "false"}
 # A third of a small run's time goes into Hive's metastore, which test_hive.py has.
 IN_MEMORY = {"spark.sql.catalogImplementation": "in-memory"}
 

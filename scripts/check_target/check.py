@@ -1,0 +1,473 @@
+"""Check on a target what the package needs of a platform. Run by scripts/check-target, whose --help says what it does."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.metadata
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import yaml
+
+from events import COLUMNS, Events
+from worker import ANSWER
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+FORMATS = ("parquet", "delta", "iceberg")
+# How statements of a run begin, on every target; names may be quoted, and in a catalog.
+INSERT = r"^insert (?:overwrite table|into) \S*?\b{}`? (?:partition|replace)"
+RACES = 5
+
+
+class CannotAsk(Exception):
+    """The target does not answer; the text says why."""
+
+
+class Broken(Exception):
+    """A promise does not hold; the text says what was seen."""
+
+
+def say(text: str) -> None:
+    """Print one line of progress."""
+    print(f"[check] {text}", file=sys.stderr, flush=True)
+
+
+class Worker:
+    """A dbt process, which can be killed. Its Spark is another one only where the target is an embedded session."""
+
+    def __init__(self, place: Place) -> None:
+        self._place = place
+        self.is_busy = False
+        self._process = subprocess.Popen(
+            [sys.executable, str(HERE / "worker.py")],
+            cwd=place.folder,
+            env=place.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=place.log,
+            text=True,
+            start_new_session=True,
+        )
+        if not self.ask("parse")["success"]:
+            raise CannotAsk(self.last["said"])
+
+    def send(self, *arguments: str, **acts: dict) -> None:
+        """Have the process begin a command of dbt's."""
+        given = [*arguments, *self._place.options]
+        self.is_busy = True
+        self._process.stdin.write(json.dumps({"arguments": given, **acts}) + "\n")
+        self._process.stdin.flush()
+
+    def answer(self) -> dict:
+        """Give the answer to the command that was sent; of a process that died `success` is None."""
+        self.last = {"success": None, "said": "the process is dead", "answers": [], "seconds": []}
+        for line in self._process.stdout:
+            if line.startswith(ANSWER):
+                self.last, self.is_busy = json.loads(line.removeprefix(ANSWER)), False
+                break
+            self._place.log.write(line)
+        return self.last
+
+    def ask(self, *arguments: str, **acts: dict) -> dict:
+        """Run a command of dbt's, and give its answer."""
+        self.send(*arguments, **acts)
+        return self.answer()
+
+    def do(self, *arguments: str, **acts: dict) -> dict:
+        """Run a command of dbt's that has to succeed."""
+        answer = self.ask(*arguments, **acts)
+        if not answer["success"]:
+            raise Broken(f"`dbt {' '.join(arguments[:3])}` fails: {answer['said'].strip()[:600]}")
+        return answer
+
+    def operate(self, macro: str, **given) -> object:
+        """Run a macro of the check's, and give what it says."""
+        answers = self.do("run-operation", macro, "--args", json.dumps(given))["answers"]
+        return answers[-1] if answers else None
+
+    def sql(self, *statements: str) -> list[list]:
+        """Run statements in which {name} stands for a table; gives the rows of the last query among them."""
+        answers = self.operate("check_run", statements=statements)
+        return answers[-1] if answers else []
+
+    def end(self) -> None:
+        """End the process and what it has started."""
+        if self._process.poll() is None:
+            self._process.stdin.close()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(30)
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+
+
+class Place:
+    """The target, and the project that is run on it."""
+
+    def __init__(self, arguments: argparse.Namespace, folder: Path) -> None:
+        self.folder = folder
+        self.schema = f"collapsing_check_{uuid.uuid4().hex[:8]}"
+        self.log = (folder / "log.txt").open("w")
+        profiles = Path(arguments.profiles_dir or os.environ.get("DBT_PROFILES_DIR") or ROOT / "profiles").resolve()
+        self.profile, self.target, self.type = self._find(profiles, arguments)
+        self.format = arguments.file_format or (
+            self.target if self.target in FORMATS else "delta" if self.type == "databricks" else "parquet"
+        )
+        self.options = ["--profiles-dir", str(profiles), "--target", self.target]
+        self.environment = os.environ | {
+            "COLLAPSING_CHECK_PROFILE": self.profile,
+            "COLLAPSING_CHECK_FORMAT": self.format,
+            "COLLAPSING_CHECK_SCHEMA": self.schema,
+            "DBT_LOG_PATH": str(folder / "logs"),
+            "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+        }
+        package = folder / "package"
+        shutil.copytree(HERE / "project", folder, dirs_exist_ok=True)
+        (package / "tests").mkdir(parents=True)
+        for path in ("dbt_project.yml", "macros", "tests/generic"):
+            (package / path).symlink_to(ROOT / path)
+        (folder / "packages.yml").write_text(f"packages:\n  - local: {package}\n")
+
+    @staticmethod
+    def _find(profiles: Path, arguments: argparse.Namespace) -> tuple[str, str, str]:
+        """Give profile, target and type of the adapter. Raises CannotAsk."""
+        try:
+            found = yaml.safe_load((profiles / "profiles.yml").read_text())
+        except OSError as error:
+            raise CannotAsk(f"no profiles.yml in {profiles}: {error.strerror}") from None
+        named = [name for name in found if name != "config"]
+        profile = arguments.profile or (named[0] if len(named) == 1 else None)
+        if profile not in found:
+            raise CannotAsk(f"--profile must be one of {profiles}: {', '.join(named)}; given: {profile or 'nothing'}")
+        target = arguments.target or found[profile].get("target", "default")
+        outputs = found[profile]["outputs"]
+        if target not in outputs:
+            raise CannotAsk(f"--target must be one of the profile {profile}: {', '.join(outputs)}; given: {target}")
+        return profile, target, outputs[target]["type"]
+
+
+class Check:
+    """The checks, in their order. Each gives what was seen, or None where it does not apply; raises Broken."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self._events = Events()
+        self.worker = Worker(place)
+        self.is_begun = False
+        self.commit_seconds = 1.0
+
+    def begin(self) -> dict:
+        """Install the package, create the schema, say what the target is. Raises CannotAsk."""
+        answer = self.worker.ask("run-operation", "check_begin")
+        if not answer["success"] or not answer["answers"]:
+            raise CannotAsk(answer["said"])
+        self.is_begun = True
+        self.about = answer["answers"][0]
+        return self.about
+
+    # --- what a table does -------------------------------------------------------------------------------------------------
+
+    def partitions(self) -> str | None:
+        """See that a batch is a partition, which is there once it is registered."""
+        if self.place.format != "parquet":
+            return None
+        worker = self.worker
+        worker.sql("create table {holder} (nothing int) using parquet")
+        folder = worker.operate("check_location", name="holder")
+        worker.sql(
+            "create table {parts} (v bigint, ledger_batch int) using parquet options ('partitionOverwriteMode' 'dynamic')"
+            f" partitioned by (ledger_batch) location '{folder}/parts'",
+            "insert overwrite table {parts} partition (ledger_batch) select id, 1 from range(100)",
+            "alter table {parts} add if not exists partition (ledger_batch = 2)",
+        )
+        self._equal(worker.sql("show partitions {parts}"), [["ledger_batch=1"], ["ledger_batch=2"]], "show partitions")
+        worker.sql("insert overwrite table {parts} partition (ledger_batch) select id, 3 from range(3)")
+        counts = worker.sql("select ledger_batch, count(*) from {parts} group by ledger_batch order by 1")
+        self._equal(counts, [[1, 100], [3, 3]], "rows of each batch, after a batch was added")
+        return "an overwrite of a new partition leaves the others; an empty partition is listed"
+
+    def overwrite(self) -> str:
+        """See that files which no table knows are gone when their partition is written, and that a batch replaces its like."""
+        worker, count = self.worker, "select count(*), min(v) from {parts} where ledger_batch = 1"
+        if self.place.format == "parquet":
+            folder = worker.operate("check_location", name="parts")
+            left = f"select count(*) from parquet.`{folder}/ledger_batch=1`"
+            # of a table that does not own its files, as a killed run leaves them
+            worker.sql("alter table {parts} drop partition (ledger_batch = 1)")
+            self._equal(worker.sql(left), [[100]], "files of a dropped partition, which have to be there to be tried")
+            worker.sql("insert overwrite table {parts} partition (ledger_batch) select 7, 1")
+            self._equal(worker.sql(count), [[1, 7]], "rows of a partition that was written over 100 left-over ones")
+            return "left-over files of 100 rows are gone after a row was written over them"
+        worker.sql(
+            f"create table {{parts}} (v bigint, ledger_batch int) using {self.place.format} partitioned by (ledger_batch)",
+            "insert into {parts} replace where ledger_batch = 1 select id, 1 from range(100)",
+            "insert into {parts} replace where ledger_batch = 1 select cast(7 as bigint), 1",
+        )
+        self._equal(worker.sql(count), [[1, 7]], "rows of a batch that was replaced")
+        return "`replace where` puts a batch in the place of the one of its number, in one commit"
+
+    # --- runs -------------------------------------------------------------------------------------------------------------
+
+    def lookups(self) -> str:
+        """Compare what batches of updates, deletes, late rows and copies come to with what Python computes."""
+        parted = " partitioned by (block)" if self.place.format == "parquet" else ""
+        self.worker.sql(f"create table {{arrived}} ({COLUMNS}) using {self.place.format}{parted}")
+        began = time.monotonic()
+        for _ in range(4):
+            self._arrive()
+            seconds = self.worker.do("run", time={"statement": INSERT.format("orders")})["seconds"]
+            self._compare(all_of_them=True)
+        self.commit_seconds = seconds[-1] if seconds else 1.0
+        self.worker.sql(
+            "insert into {arrived} select id, tenant, version, is_deleted, amount, 'copies' from {arrived} where version < 2"
+        )
+        self.worker.do("run", "--select", "orders", "sums")
+        self._compare()
+        return (
+            f"5 runs of 2 ledgers and a projection in {time.monotonic() - began:.0f} s; "
+            f"the last commit of 40 rows took {self.commit_seconds:.2f} s"
+        )
+
+    def compaction(self) -> str:
+        """See that optimize and a full refresh leave the answer as it is."""
+        before = self.worker.sql("select count(*) from {orders}")[0][0]
+        self._operate_on("optimize", "orders")
+        self._operate_on("optimize", "sums")
+        self._compare()
+        after = self.worker.sql("select count(*) from {orders}")[0][0]
+        self.worker.do("run", "--full-refresh", "--select", "orders", "sums")
+        self._compare()
+        return f"optimize left {after} of {before} rows; a full refresh gave the same answer"
+
+    def crashes(self) -> Iterator[tuple[str, Callable[[], str]]]:
+        """Kill the process at several points; the next run must come to the right answer."""
+        commit, half = INSERT.format("orders"), self.commit_seconds / 2
+        points = (
+            ("before the manifest is written", "run", {"statement": INSERT.format("orders__manifest")}),
+            ("before the commit", "run", {"statement": commit}),
+            (f"in the commit, after {half / 4:.2f} s", "run", {"statement": commit, "after": half / 4}),
+            (f"in the commit, after {half:.2f} s", "run", {"statement": commit, "after": half}),
+            ("after the commit", "run", {"statement": INSERT.format("orders__history")}),
+            ("in the commit of a projection", "run", {"statement": INSERT.format("sums"), "after": half}),
+            (
+                "in an optimize",
+                "optimize",
+                {"statement": commit, "after": half},
+            ),
+        )
+        for name, act, point in points:
+            yield name, lambda act=act, point=point: self._crash(act, point)
+
+    def _crash(self, act: str, point: dict) -> str:
+        if act == "run":
+            self._arrive()
+            ended = self.worker.ask("run", "--threads", "1", "--select", "orders", "sums", die=point)
+        else:
+            ended = self.worker.ask("run-operation", "collapsing.optimize", "--args", '{"model": "orders"}', die=point)
+        if ended["success"] is not None:
+            if "after" not in point:
+                raise Broken(f"could not be tried: no statement was like {point['statement']}; {ended['said'][:300]}")
+            seen = "ended before it was killed; "
+        else:
+            seen = "killed; "
+            self.worker.end()
+            if not self.about["alone"]:
+                time.sleep(max(3.0, 3 * self.commit_seconds))  # what it has sent may go on in the server
+            self.worker = Worker(self.place)
+        if not self.about["alone"]:
+            for model in ("orders", "sums"):
+                self._operate_on("unlock", model)
+        self.worker.do("run", "--select", "orders", "sums")
+        self._compare()
+        if act == "run" and self._batches_of_block() != 1:
+            raise Broken(f"the rows of a block are in {self._batches_of_block()} batches")
+        return seen + "the next run came to the right answer"
+
+    # --- two processes --------------------------------------------------------------------------------------------------------
+
+    def create(self) -> str | None:
+        """Have two processes create one table at a time: one gets it, and both see which."""
+        if self.about["alone"]:
+            return None
+        with self._second() as other:
+            said = []
+            for race in range(RACES):
+                meeting = {"statement": "^create table", "until": time.time() + 4}
+                for worker in (self.worker, other):
+                    worker.send("run-operation", "check_lock", "--args", f'{{"name": "race_{race}"}}', meet=meeting)
+                answers = [worker.answer() for worker in (self.worker, other)]
+                told = [answer["answers"][0] for answer in answers if answer["success"]]
+                owners, runs = {owner for _, owner in told}, [run for run, _ in told]
+                if len(owners) != 1 or (len(told) == 2 and not owners <= {*runs}):
+                    raise Broken(f"two processes created one table, and saw {len(owners)} owners: {answers}")
+                said += [answer["said"].strip()[:200] for answer in answers if not answer["success"]]
+            return f"{RACES} races, one owner each" + (f"; the other was told: {said[0]}" if said else "")
+
+    def writers(self) -> str | None:
+        """Run one ledger twice at once: one waits or stops with a clear message, and no row is doubled or lost."""
+        if self.about["alone"]:
+            return None
+        told: list[str] = []
+        with self._second() as other:
+            for _ in range(3):
+                self._arrive()
+                until = {"statement": "^create table if not exists .*lock", "until": time.time() + 6}
+                for worker in (self.worker, other):
+                    worker.send("run", "--threads", "1", "--select", "orders", "sums", meet=until)
+                for worker in (self.worker, other):
+                    answer = worker.answer()
+                    if not answer["success"]:
+                        told.append(answer["said"])
+                self.worker.do("run", "--select", "orders", "sums")
+                self._compare()
+                self._compare(other)  # another session sees what this one wrote
+                self._equal(self._batches_of_block(), 1, "batches with the rows of one block")
+        unclear = [text for text in told if "is being written by" not in text and "was being written by" not in text]
+        if unclear:
+            raise Broken(f"the answer is right, but a run was stopped by: {unclear[0][:400]}")
+        return f"3 times 2 runs at once: {len(told)} stopped and named the other, no row was doubled"
+
+    # --- helpers -----------------------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def _second(self) -> Iterator[Worker]:
+        """Give a second process."""
+        other = Worker(self.place)
+        try:
+            yield other
+        finally:
+            other.end()
+
+    def _batches_of_block(self) -> int:
+        """Give in how many batches rows of the newest block are."""
+        where = f"ledger_block = '{self._events.token}' and ledger_sign <> -1"
+        return self.worker.sql(f"select count(distinct ledger_batch) from {{orders}} where {where}")[0][0]
+
+    def _arrive(self) -> None:
+        self.worker.sql(self._events.next_block())
+
+    def _operate_on(self, operation: str, model: str) -> None:
+        self.worker.do("run-operation", f"collapsing.{operation}", "--args", json.dumps({"model": model}))
+
+    def _compare(self, worker: Worker | None = None, all_of_them: bool = False) -> None:
+        """Compare what the views of the ledgers and the projection show with what Python computes."""
+        views = [
+            ("final_orders", ("tenant", "id", "version", "amount"), self._events.orders),
+            ("final_sums", ("tenant", "n", "amount", "newest"), self._events.sums),
+        ]
+        views += [("final_days", ("price", "version", "amount"), self._events.days)] if all_of_them else []
+        queries = []
+        for name, columns, _ in views:
+            casts = ", ".join(f"cast({column} as string)" for column in columns)
+            queries.append(f"select {casts} from {{{name}}}")
+        answers = (worker or self.worker).operate("check_run", statements=queries)
+        for (name, _, wanted), found in zip(views, answers, strict=True):
+            self._equal(sorted(found), wanted(), name)
+
+    @staticmethod
+    def _equal(found: object, wanted: object, what: str) -> None:
+        if found != wanted and not isinstance(found, list):
+            raise Broken(f"{what}: {found} instead of {wanted}")
+        if found != wanted:
+            missing, surplus = [row for row in wanted if row not in found], [row for row in found if row not in wanted]
+            raise Broken(f"{what}: {len(found)} rows instead of {len(wanted)}; missing {missing[:3]}, not expected {surplus[:3]}")
+
+
+def checks(check: Check) -> Iterator[tuple[str, Callable[[], str | None]]]:
+    """Give the checks, each with its name."""
+    yield "a batch is registered at once", check.partitions
+    yield "an overwrite empties what it writes", check.overwrite
+    yield "lookups, final and sums", check.lookups
+    yield "optimize, full refresh", check.compaction
+    for name, crash in check.crashes():
+        yield f"killed {name}", crash
+    yield "one of two creates a table", check.create
+    yield "two writers", check.writers
+
+
+def version(package: str) -> str:
+    """Give the version of an installed package."""
+    with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+        return importlib.metadata.version(package)
+    return "?"
+
+
+def report(place: Place, check: Check, rows: list[tuple[str, str, str]], seconds: float) -> None:
+    """Print what to paste."""
+    package = yaml.safe_load((ROOT / "dbt_project.yml").read_text())["version"]
+    adapter = f"dbt-{place.type}"
+    print(
+        f"collapsing {package} on {adapter} {version(adapter)} ({check.about['method'] or place.type}), "
+        f"dbt {check.about['dbt']}, Spark {check.about['spark'].split()[0]}, tables of {place.format}, in {seconds:.0f} s\n"
+    )
+    print("| check | holds | seen |\n|---|---|---|")
+    for name, holds, seen in rows:
+        print(f"| {name} | {holds} | {seen} |".replace("\n", " "))
+
+
+def main() -> int:
+    """Check a target. Exit status: 0 all promises hold, 1 one does not, 2 the target cannot be asked, 130 stopped."""
+    parser = argparse.ArgumentParser(prog="scripts/check-target")
+    parser.add_argument("--target")
+    parser.add_argument("--profiles-dir")
+    parser.add_argument("--profile")
+    parser.add_argument("--file-format", choices=FORMATS)
+    parser.add_argument("--keep", action="store_true")
+    arguments = parser.parse_args()
+    began, check, rows = time.monotonic(), None, []
+    with tempfile.TemporaryDirectory(prefix="collapsing_check_") as folder:
+        try:
+            place = Place(arguments, Path(folder))
+            say(f"profile {place.profile}, target {place.target}, schema {place.schema}, tables of {place.format}")
+            deps = [sys.executable, "-m", "dbt.cli.main", "--quiet", "deps", *place.options]
+            if (done := subprocess.run(deps, cwd=folder, env=place.environment, capture_output=True, text=True)).returncode:
+                raise CannotAsk(done.stdout + done.stderr)
+            check = Check(place)
+            check.begin()
+            for name, one in checks(check):
+                at = time.monotonic()
+                try:
+                    seen = one()
+                    rows.append((name, "yes" if seen else "-", seen or "does not apply here"))
+                except Broken as broken:
+                    rows.append((name, "**no**", str(broken)))
+                say(f"{name}: {rows[-1][1]}, {rows[-1][2]} ({time.monotonic() - at:.0f} s)")
+        except CannotAsk as error:
+            print(f"[check] {str(error).strip()}", file=sys.stderr)
+            return 2
+        except KeyboardInterrupt:
+            return 130
+        finally:
+            if check:
+                end(check, arguments.keep)
+        report(place, check, rows, time.monotonic() - began)
+    return 1 if any(holds == "**no**" for _, holds, _ in rows) else 0
+
+
+def end(check: Check, keep: bool) -> None:
+    """Drop the schema and end the process, a new one if the last one is dead."""
+    schema = check.place.schema
+    if check.is_begun and not keep:
+        try:
+            if check.worker.is_busy:  # it is dead, or the user stopped it in the middle of a command
+                check.worker.end()
+                check.worker = Worker(check.place)
+            check.worker.do("run-operation", "check_end")
+        except (Broken, CannotAsk, OSError) as error:
+            say(f"the schema {schema} could not be dropped: {error}")
+    check.worker.end()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,88 @@
+"""A process that runs dbt commands for check.py, and dies where it is told to.
+
+Reads a JSON object a line from stdin: `arguments` of dbt, and if wanted what to do before a statement that a regular expression
+finds: `die`, {statement, place, after}, kills the process group before it is executed for the place-th time, or so many seconds
+later; `meet`, {statement, until}, waits until that time; `time`, {statement}, measures it. Answers on stdout by a line that
+begins with ANSWER: a JSON object with `success`, `said`, `answers` (of the macro check_say) and `seconds` (of what was measured).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sys
+import threading
+import time
+
+ANSWER = "collapsing-check:"
+
+
+def die() -> None:
+    """End this process and what it has started, as a kill does."""
+    os.killpg(os.getpgid(0), signal.SIGKILL)
+
+
+class Ear:
+    """Hears dbt's events of one command."""
+
+    def __init__(self, command: dict) -> None:
+        self.answers: list = []
+        self.errors: list[str] = []
+        self.seconds: list[float] = []
+        self._command = command
+        self._seen = 0
+        self._began: float | None = None
+
+    def __call__(self, event) -> None:
+        """Take an event."""
+        name, text = event.info.name, event.info.msg
+        if name == "SQLQuery":
+            self._before(" ".join(event.data.sql.split("*/", 1)[-1].split()))
+        elif name == "SQLQueryStatus" and self._began:
+            self.seconds.append(time.monotonic() - self._began)
+            self._began = None
+        elif name.startswith("JinjaLog") and text.startswith("check:"):
+            self.answers.append(json.loads(text.removeprefix("check:")))
+        elif event.info.level == "error":
+            self.errors.append(text)
+
+    def _before(self, sql: str) -> None:
+        """Do what is wanted before a statement."""
+        if self._is_meant("time", sql):
+            self._began = time.monotonic()
+        if self._is_meant("meet", sql):
+            time.sleep(max(0.0, self._command["meet"]["until"] - time.time()))
+        if self._is_meant("die", sql):
+            self._seen += 1
+            if self._seen == self._command["die"].get("place", 1):
+                threading.Timer(self._command["die"].get("after", 0), die).start()
+                time.sleep(0 if self._command["die"].get("after") else 3600)
+
+    def _is_meant(self, act: str, sql: str) -> bool:
+        return act in self._command and bool(re.search(self._command[act]["statement"], sql))
+
+
+def main() -> None:
+    """Run one command after the other, until stdin ends."""
+    from dbt.cli.main import dbtRunner  # takes its time, which check.py, who imports this file too, need not wait for
+
+    manifest = None
+    for line in sys.stdin:
+        command = json.loads(line)
+        ear = Ear(command)
+        runner = dbtRunner(manifest, [ear])
+        result = runner.invoke(["--quiet", "--no-use-colors", *command["arguments"]])
+        if command["arguments"][0] == "parse" and result.success:
+            manifest = result.result
+        said = [*ear.errors, str(result.exception or "")]
+        for one in getattr(result.result, "results", None) or []:
+            if str(one.status) not in ("success", "pass"):
+                said.append(str(one.message))
+        answer = {"success": result.success, "said": "\n".join(said), "answers": ear.answers, "seconds": ear.seconds}
+        print(ANSWER + json.dumps(answer), flush=True)
+
+
+if __name__ == "__main__":
+    main()
