@@ -154,8 +154,8 @@
 {% macro _lags_behind(node) %}
     {% set lags = [] %}
     {% for source in collapsing._sources_of(node) %}
-        {% set batches, upto = collapsing._batches_of(collapsing._built_relation(source)), collapsing._upto_read_by(node, source) or 0 %}
-        {% set last = batches.last if batches else 0 %}
+        {% set batches = collapsing._batches_of(collapsing._built_relation(source)) %}
+        {% set last, upto = batches.last if batches else 0, collapsing._upto_read_by(node, source) or 0 %}
         {% do lags.append({'name': source.name, 'last': last, 'batch': upto, 'lag_batches': last - upto}) %}
     {% endfor %}
     {{ return(lags) }}

@@ -116,7 +116,8 @@
         {% do print('  %-28s %s' | format(label | replace('_', ' '), value)) %}
     {% endfor %}
     {% for reader in figures.get('readers', []) %}
-        {% do print('  %-28s %s' | format(reader.kind ~ ' ' ~ reader.name, collapsing._lag_in_words(reader, figures.last_batch))) %}
+        {% set lag = collapsing._lag_in_words(reader, figures.last_batch) %}
+        {% do print('  %-28s %s' | format(reader.kind ~ ' ' ~ reader.name, lag)) %}
     {% endfor %}
     {% for ledger in figures.get('reads', []) %}
         {% do print('  %-28s %s' | format('ledger ' ~ ledger.name, collapsing._lag_in_words(ledger, ledger.last))) %}
