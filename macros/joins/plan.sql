@@ -16,7 +16,7 @@
     {% if not table.whole %}
         {% set stayed = collapsing._cache_stayed(ledger, settings, sides, table) %}
     {% endif %}
-    {% do batch.update({'blocks': collapsing._tokens_of(sides)}) %}
+    {% do batch.update({'blocks': collapsing._blocks_of_sides(sides)}) %}
     {% do collapsing._check_consistent(sides[0]) if collapsing._engine(sides[0].settings).keeps_every_row %}
     {% if not table.whole and (sides[0].after < sides[0].upto or stayed) %}
         {% set view = collapsing._cache(ledger, 'unread', collapsing._rows_to_join(sides, stayed)) %}
@@ -27,7 +27,7 @@
 
 
 {# Returns the tokens of the sides that are read further by this batch, once each, as the blocks of _write_manifest. #}
-{% macro _tokens_of(sides) %}
+{% macro _blocks_of_sides(sides) %}
     {% set tokens, blocks = [], [] %}
     {% for side in sides if side.after is none or side.after < side.upto %}
         {% do tokens.append(collapsing._token_of_side(side, side.upto)) %}

@@ -1,6 +1,6 @@
 {% macro optimize(model=none, keep_batches=0, dead_share=none, batches=none, dry_run=false) %}
     {% if execute %}
-        {% do collapsing._check_optimize(keep_batches, dead_share, batches, dry_run) %}
+        {% do collapsing._check_policy(keep_batches, dead_share, batches, dry_run) %}
         {% set by_policy = model in [none, 'all'] or dead_share is not none or batches is not none %}
         {% set policy = {
             'dead_share': dead_share if dead_share is not none else 0.5, 'batches': batches if batches is not none else 100
@@ -19,7 +19,7 @@
 
 
 {# Raises an error about an argument of optimize. #}
-{% macro _check_optimize(keep_batches, dead_share, batches, dry_run) %}
+{% macro _check_policy(keep_batches, dead_share, batches, dry_run) %}
     {% set wrong = [] %}
     {% if keep_batches is not integer or keep_batches is boolean or keep_batches < 0 %}
         {% do wrong.append("keep_batches must be a number of batches, 0 or more; given: " ~ keep_batches) %}

@@ -90,7 +90,7 @@
 
 
 {# Returns SQL as a list of its tokens: literals and quoted names as they are, all else character by character. #}
-{% macro _tokens_of(sql) %}
+{% macro _sql_tokens(sql) %}
     {{ return(modules.re.findall("(?s)'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|.", sql)) }}
 {% endmacro %}
 
@@ -98,7 +98,7 @@
 {# Returns (SQL up to the parenthesis that closes one opened before it, what follows), or none where there is none. #}
 {% macro _until_closed(sql) %}
     {% set state = namespace(depth=1, at=0) %}
-    {% set tokens = collapsing._tokens_of(sql) %}
+    {% set tokens = collapsing._sql_tokens(sql) %}
     {% for token in tokens if state.depth %}
         {% set state.depth = state.depth + {'(': 1, ')': -1}.get(token, 0) %}
         {% set state.at = loop.index0 %}
@@ -114,7 +114,7 @@
 {% macro _arguments_of(sql) %}
     {% set state = namespace(depth=0, lowest=0, argument='') %}
     {% set arguments = [] %}
-    {% for token in collapsing._tokens_of(sql) %}
+    {% for token in collapsing._sql_tokens(sql) %}
         {% set state.depth = state.depth + {'(': 1, ')': -1}.get(token, 0) %}
         {% set state.lowest = [state.lowest, state.depth] | min %}
         {% if token == ',' and state.depth == 0 %}

@@ -68,7 +68,8 @@
 
 {#
     Returns whether a session with these settings has Derby for its metastore. What a hive-site.xml says no setting shows, so that a
-    folder where Spark would look for one is taken for one.
+    folder where Spark would look for one is taken for one. Spark hides what a setting named URL says; any other database needs the name
+    of its driver too.
 #}
 {% macro _has_derby(settings) %}
     {% set url = settings.get('spark.hadoop.javax.jdo.option.ConnectionURL', '') %}
@@ -80,7 +81,7 @@
     ]) | list %}
     {% set folders = env_var('HADOOP_CONF_DIR', '') ~ env_var('SPARK_CONF_DIR', '') ~ env_var('SPARK_HOME', '') %}
     {% set catalog = settings.get('spark.sql.catalog.spark_catalog.type', 'hive') %}
-    {{ return(not others and catalog == 'hive' and (url.startswith('jdbc:derby:') or not (url or folders))) }}
+    {{ return(not others and catalog == 'hive' and (url.startswith('jdbc:derby:') or '(redacted)' in url or not (url or folders))) }}
 {% endmacro %}
 
 

