@@ -1,7 +1,7 @@
 {#
     Everything is stored by batch: batches, append, register if empty, write base, drop and recreate are all that the rest of the
     package asks of a table. parquet.sql does them on plain parquet, log_formats.sql on formats with a transaction log; callers
-    need not know which. In each, `model_relation` is the ledger or projection whose format a table beside it has.
+    need not know which. In each, `ledger` is given for a table beside a ledger, such as its manifest.
 
     Batches 1, 2, ... are appended. A base, the batch -n, stands for the batches 1 to n.
 #}
@@ -15,12 +15,12 @@
         base     the batches up to this one are one compacted base, under the number -<base>; 0 where there is none
         covered  batches that are still registered although the base stands for them: an optimize was killed
 #}
-{% macro _batches_of(relation, model_relation=none) %}
+{% macro _batches_of(relation, ledger=none) %}
     {% set existing = load_relation(relation) %}
     {% if existing is none or existing.is_view %}
         {{ return(none) }}
     {% endif %}
-    {% set numbers = collapsing._log_batches(existing) if collapsing._has_log(model_relation or relation)
+    {% set numbers = collapsing._log_batches(existing) if collapsing._has_log(relation, ledger)
         else collapsing._parquet_batches(existing) %}
     {% if not numbers %}
         {{ return(none) }}
@@ -41,8 +41,8 @@
     Appends one batch: the rows of `sql`, whose columns are the table's in the table's order, all of one number that the table does not
     have. This is the commit of a run: before it no reader sees a row of the batch, after it every reader sees all.
 #}
-{% macro _append(relation, sql, number, model_relation=none) %}
-    {{ return(collapsing._log_append(relation, sql, number) if collapsing._has_log(model_relation or relation)
+{% macro _append(relation, sql, number, ledger=none) %}
+    {{ return(collapsing._log_append(relation, sql, number) if collapsing._has_log(relation, ledger)
         else collapsing._parquet_append(relation, sql)) }}
 {% endmacro %}
 
@@ -69,17 +69,17 @@
 
 
 {# Drops batches of a table, by their numbers; those that are not there do no harm. #}
-{% macro _drop_batches(relation, numbers, model_relation=none) %}
+{% macro _drop_batches(relation, numbers, ledger=none) %}
     {% if numbers %}
-        {% do collapsing._log_drop_batches(relation, numbers) if collapsing._has_log(model_relation or relation)
+        {% do collapsing._log_drop_batches(relation, numbers) if collapsing._has_log(relation, ledger)
             else collapsing._parquet_drop_batches(relation, numbers) %}
     {% endif %}
 {% endmacro %}
 
 
-{# Drops the batches from `first` to `last` of a table, those that are there. #}
-{% macro _drop_range(relation, first, last, model_relation=none) %}
-    {% if collapsing._has_log(model_relation or relation) %}
+{# Drops the batches from `first` to `last` of a table beside a ledger, those that are there. #}
+{% macro _drop_range(relation, first, last, ledger) %}
+    {% if collapsing._has_log(relation, ledger) %}
         {% do collapsing._execute('delete from ' ~ relation ~ ' where ledger_batch between ' ~ first ~ ' and ' ~ last) %}
     {% else %}
         {% set numbers = collapsing._parquet_batches(relation) | select('ge', first) | select('le', last) | list %}
@@ -104,15 +104,31 @@
 {% endmacro %}
 
 
-{# Returns the format of a model's table and of those beside it. On Databricks it is Delta where the model names none. #}
+{# Returns the format of a model's table. On Databricks it is Delta where the model names none. #}
 {% macro _file_format(relation) %}
     {{ return(collapsing._model_of(relation).config.file_format or ('delta' if target.type == 'databricks' else 'parquet')) }}
 {% endmacro %}
 
 
-{# Returns whether an append to a model's table is one commit of the format's own. #}
-{% macro _has_log(relation) %}
-    {{ return(collapsing._file_format(relation) in ['delta', 'iceberg']) }}
+{#
+    Returns the format of the tables beside one. They are small, and written in each run: plain parquet, which costs less than a commit
+    to a log, in all catalogs that take both. Unity Catalog and catalogs of Iceberg alone do not.
+#}
+{% macro _format_beside(relation) %}
+    {% set takes_parquet = not collapsing._has_log(relation) or (
+        target.type == 'spark' and collapsing._rows_of('select current_catalog()')[0][0] == 'spark_catalog'
+    ) %}
+    {{ return('parquet' if takes_parquet else collapsing._file_format(relation)) }}
+{% endmacro %}
+
+
+{# Returns whether an append to a model's table, or to a table beside the one of `ledger`, is one commit of the format's own. #}
+{% macro _has_log(relation, ledger=none) %}
+    {% if ledger is none or target.type != 'spark' or not collapsing._has_log(ledger) %}
+        {{ return(collapsing._file_format(ledger or relation) in ['delta', 'iceberg']) }}
+    {% endif %}
+    {% set existing = load_relation(relation) %}
+    {{ return(existing.is_delta or existing.is_iceberg or false) }}
 {% endmacro %}
 
 

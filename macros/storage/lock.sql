@@ -81,7 +81,8 @@
     ]) | list %}
     {% set folders = env_var('HADOOP_CONF_DIR', '') ~ env_var('SPARK_CONF_DIR', '') ~ env_var('SPARK_HOME', '') %}
     {% set catalog = settings.get('spark.sql.catalog.spark_catalog.type', 'hive') %}
-    {{ return(not others and catalog == 'hive' and (url.startswith('jdbc:derby:') or '(redacted)' in url or not (url or folders))) }}
+    {% set is_derby = url.startswith('jdbc:derby:') or '(redacted)' in url or not (url or folders) %}
+    {{ return(not others and catalog == 'hive' and is_derby) }}
 {% endmacro %}
 
 
@@ -95,7 +96,7 @@
 {% macro _create_lock(relation) %}
     {% set lock = collapsing._lock_relation(relation) %}
     {% call statement('create_lock') %}
-        create table if not exists {{ lock }} (nothing int) using {{ 'delta' if target.type == 'databricks' else 'parquet' }}
+        create table if not exists {{ lock }} (nothing int) using {{ collapsing._format_beside(relation) }}
         tblproperties (
             'collapsing.run' = '{{ invocation_id }}',
             'collapsing.since' = '{{ modules.datetime.datetime.utcnow().strftime('%Y-%m-%d %H:%M:%S') }}'

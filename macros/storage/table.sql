@@ -41,17 +41,17 @@
 {% endmacro %}
 
 
-{#
-    Creates a table beside a ledger, of the ledger's format, where there is none yet. `columns` are as in `create table`.
-#}
+{# Creates a table beside a ledger where there is none yet. `columns` are as in `create table`. #}
 {% macro _create_beside(relation, ledger, columns) %}
     {% if load_relation(relation) is none %}
-        {% set options = '' if collapsing._has_log(ledger) else " options ('partitionOverwriteMode' 'dynamic')" %}
+        {% set format = collapsing._format_beside(ledger) %}
         {% do collapsing._execute(
-            'create table if not exists ' ~ relation ~ ' (' ~ columns ~ ')\nusing '
-            ~ collapsing._file_format(ledger) ~ options ~ '\npartitioned by (ledger_batch)'
+            'create table if not exists ' ~ relation ~ ' (' ~ columns ~ ')\nusing ' ~ format
+            ~ (" options ('partitionOverwriteMode' 'dynamic')" if format == 'parquet') ~ '\npartitioned by (ledger_batch)'
         ) %}
-        {% do collapsing._add_to_cache(relation) %}
+        {% do collapsing._add_to_cache(
+            relation.incorporate(is_delta=format == 'delta', is_iceberg=format == 'iceberg') if target.type == 'spark' else relation
+        ) %}
     {% endif %}
 {% endmacro %}
 
