@@ -85,7 +85,7 @@
         select
             grouping(ledger_block) = 1 as is_total,
             {{ collapsing._carried_text('ledger_block') }} as token,
-            min(ledger_arrival) as arrival,
+            ledger_arrival as arrival,
             count(*) as staged
             {%- for reason in reasons %},
             count_if(ledger_reason = '{{ reason }}') as {{ reason }}
@@ -104,7 +104,8 @@
                 {%- endfor %}
             from {{ unread }}
         )
-        group by grouping sets ((ledger_block), ())
+        -- rows of one block arrive as one: Spark would sort all rows for the least text of a group
+        group by grouping sets ((ledger_block, ledger_arrival), ())
         order by is_total, arrival
     {% endset %}
 
@@ -171,25 +172,53 @@
         this, 'classified',
         'with\n\n' ~ collapsing._classification(unread, ledger, settings, columns, batch) ~ '\n\nselect * from classified'
     ) %}
-    {% set counted = settings.count_decisions and settings.block %}
-    {% set sql %}
-        select 'appended', count_if(ledger_sign = 1), count_if(ledger_sign = -1), count_if(ledger_sign = 0)
-        from ({{ collapsing._appended_by(view, ledger, settings, columns) }})
-        {%- if counted %}
-        union all
-        select ledger_decision, count(*), 0, 0 from {{ view }} group by ledger_decision
-        {%- endif %}
-    {% endset %}
-    {% set decisions = dict(batch.bad) %}
-    {% for row in collapsing._rows_of(sql) | sort(attribute=0) %}
-        {% if row[0] == 'appended' %}
-            {% do batch.update({'states': row[1], 'cancels': row[2], 'tombstones': row[3]}) %}
-        {% else %}
-            {% do decisions.update({row[0]: row[1]}) %}
-        {% endif %}
-    {% endfor %}
+    {% do batch.update(collapsing._counts_of_batch(view, ledger, settings, columns)) %}
+    {% set decisions = dict(batch.bad, **batch.decisions) %}
     {% do batch.update({'decisions': decisions}) %}
     {{ return(view) }}
+{% endmacro %}
+
+
+{#
+    Returns {decisions, states, cancels, tombstones}, counted from the cached rows of `view`. No query names them twice: Spark numbers the
+    CTEs of a plan through, and takes the second occurrence of a cached plan that has any for another plan, which it works out again.
+#}
+{% macro _counts_of_batch(view, ledger, settings, columns) %}
+    {% set counts = {'decisions': {}, 'states': 0, 'cancels': 0, 'tombstones': 0} %}
+    {% set of_signs, counted = [], settings.count_decisions and settings.block %}
+    {% set one_pass = not (settings.combine or collapsing._engine(settings).keeps_every_row) %}
+    {% for sign in [1, -1, 0] %}
+        {% do of_signs.append(
+            'count_if(array_contains(ledger_signs, ' ~ sign ~ '))' if one_pass else 'count_if(ledger_sign = ' ~ sign ~ ')'
+        ) %}
+    {% endfor %}
+    {% if one_pass %}
+        {% set sql %}
+            select ledger_decision, count(*), {{ of_signs | join(', ') }}
+            from (
+                select
+                    ledger_decision,
+                    if({{ collapsing._is_appended(settings) }}, {{ collapsing._appended_signs(settings, ledger) }}, array()) as ledger_signs
+                from {{ view }}
+            )
+            group by ledger_decision
+        {% endset %}
+    {% else %}
+        {% set sql = "select 'appended', 0, " ~ of_signs | join(', ') ~ ' from ('
+            ~ collapsing._appended_by(view, ledger, settings, columns) ~ ')' %}
+    {% endif %}
+    {% set decisions = collapsing._rows_of('select ledger_decision, count(*) from ' ~ view ~ ' group by ledger_decision')
+        if counted and not one_pass else [] %}
+    {% for row in collapsing._rows_of(sql) | sort(attribute=0) %}
+        {% do counts.update({
+            'states': counts.states + row[2], 'cancels': counts.cancels + row[3], 'tombstones': counts.tombstones + row[4]
+        }) %}
+        {% do decisions.append(row) if counted and one_pass %}
+    {% endfor %}
+    {% for row in decisions | sort(attribute=0) %}
+        {% do counts.decisions.update({row[0]: row[1]}) %}
+    {% endfor %}
+    {{ return(counts) }}
 {% endmacro %}
 
 

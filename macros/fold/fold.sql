@@ -135,12 +135,11 @@ classified as (
 #}
 {% macro _appended(source, settings, columns, looked_up) %}
 {%- set engine = collapsing._engine(settings) -%}
-{%- set cancel = ['if(ledger_last_state.ledger_sign = 1, -1, null)'] if looked_up and engine.cancels else [] -%}
-{%- set own = 'if(ledger_delete, ' ~ (0 if engine.tombstones else 'null') ~ ', 1)' -%}
+{%- set cancels = looked_up and engine.cancels -%}
 select
     {%- for column in collapsing._kept_columns(columns, settings) %}
     {%- set name = adapter.quote(column.name) %}
-    {{ 'if(appended.ledger_sign = -1, ledger_last_state.' ~ name ~ ', ' ~ name ~ ') as ' ~ name if cancel else name }},
+    {{ 'if(appended.ledger_sign = -1, ledger_last_state.' ~ name ~ ', ' ~ name ~ ') as ' ~ name if cancels else name }},
     {%- endfor %}
     cast(appended.ledger_sign as tinyint) as ledger_sign,
     ledger_block,
@@ -149,9 +148,24 @@ select
     {%- endif %}
     ledger_batch
 from {{ source }}
-lateral view explode(array_compact(array({{ (cancel + [own]) | join(', ') }}))) appended as ledger_sign
-where {{ 'ledger_applied' if settings.combine else "ledger_decision in ('applied', 'orphan_delete')" }}
+lateral view explode({{ collapsing._appended_signs(settings, looked_up) }}) appended as ledger_sign
+where {{ collapsing._is_appended(settings) }}
 {%- endmacro %}
+
+
+{# Returns SQL for the signs of the rows that an event appends if it applies. #}
+{% macro _appended_signs(settings, looked_up) %}
+    {% set engine = collapsing._engine(settings) %}
+    {% set cancel = ['if(ledger_last_state.ledger_sign = 1, -1, null)'] if looked_up and engine.cancels else [] %}
+    {% set own = 'if(ledger_delete, ' ~ (0 if engine.tombstones else 'null') ~ ', 1)' %}
+    {{ return('array_compact(array(' ~ (cancel + [own]) | join(', ') ~ '))') }}
+{% endmacro %}
+
+
+{# Returns SQL that is true for a classified row, or with `combine` for what a key's rows made of it, that applies. #}
+{% macro _is_appended(settings) %}
+    {{ return('ledger_applied' if settings.combine else "ledger_decision in ('applied', 'orphan_delete')") }}
+{% endmacro %}
 
 
 {#

@@ -197,7 +197,9 @@ having max_by(ledger_sign, struct(ledger_batch, ledger_sign)) = 1
 
 
 {#
-    Returns the CTEs and the query of all keys that a batch may change, with the first ledger's row of each before and after.
+    Returns the query of all keys that a batch may change, with the first ledger's row of each before and after. It has no CTE, because
+    its rows are cached and named several times in the next query: Spark numbers the CTEs of a plan through, and would take each
+    occurrence but the first for another plan, which it works out again.
 
     stayed   {rows: what can stand behind `from` for the keys of _keys_that_find_changes, bounds, count}, or none: rows that
     are themselves as they were
@@ -216,28 +218,21 @@ from ({{ collapsing._moved_rows(first) | indent(4) }})
 {%- for column in first.settings.key -%}
     {%- do pairs.append([column, column]) -%}
 {%- endfor -%}
-with
-
-moved as (
-    {{ collapsing._moved_rows(first) | indent(4) }}
-),
-
-stayed as (
-    select {{ collapsing._row_list(first.settings.key) }}, {{ row }} as ledger_row
-    from {{ collapsing._live_among(
-        first, collapsing._rows_found(collapsing._rows_upto(first, first.upto), stayed.rows, pairs, stayed.bounds, stayed.count)
-    ) }}
-)
-
+{%- set moved = '(\n    ' ~ (collapsing._moved_rows(first) | indent(4)) ~ '\n) as moved' -%}
 select *, {{ collapsing._text_literal(collapsing._token_of_side(first, first.upto)) }} as ledger_block
-from moved
+from {{ moved }}
 union all
 select
     {{ collapsing._row_list(first.settings.key, of='stayed') }},
     ledger_row,
     ledger_row,
     {{ collapsing._text_literal(tokens | unique | join(', ')) }}
-from stayed
-left anti join moved on {{ collapsing._same_key(first.settings.key, 'stayed', 'moved') }}
+from (
+    select {{ collapsing._row_list(first.settings.key) }}, {{ row }} as ledger_row
+    from {{ collapsing._live_among(
+        first, collapsing._rows_found(collapsing._rows_upto(first, first.upto), stayed.rows, pairs, stayed.bounds, stayed.count)
+    ) }}
+) as stayed
+left anti join {{ moved }} on {{ collapsing._same_key(first.settings.key, 'stayed', 'moved') }}
 {%- endif -%}
 {%- endmacro %}
