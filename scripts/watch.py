@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-ALL = ("config.materialized:incremental_ledger", "config.materialized:incremental_projection")
+ALL = tuple(f"config.materialized:incremental_{kind}" for kind in ("ledger", "joined", "projection"))
 # What a run says of a ledger's batch: its number, then how many rows came to which decision.
 BATCH = re.compile(r"batch (\d+): (?:\d+ blocks?, )?(\d+) rows?(?: \((.*)\))?")
 GAUGES = ("unread_blocks", "unread_rows", "rows", "live", "dead", "tombstones", "rejects", "lag_batches", "last_batch", "bytes")
@@ -330,7 +330,11 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--profiles-dir", type=Path, help="where its profiles.yml is (what dbt finds)")
     parser.add_argument("--target", help="the target of the profile")
     parser.add_argument(
-        "--select", nargs="+", default=ALL, metavar="NODES", help="which models to run (all ledgers and projections)"
+        "--select",
+        nargs="+",
+        default=ALL,
+        metavar="NODES",
+        help="which models to run (all ledgers, joined ones and projections)",
     )
     parser.add_argument("--vars", help="variables of dbt, as YAML")
     parser.add_argument("--interval", type=float, default=10, metavar="SECONDS", help="how often to look (10)")
