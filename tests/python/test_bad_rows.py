@@ -126,6 +126,7 @@ def test_a_row_without_a_token_cannot_be_set_aside(bad_rows) -> None:
     assert rejecting.rows("select count(*) from kept__rejects where ledger_batch = 4") == [(0,)]
 
 
+@pytest.mark.full
 def test_two_files_of_one_name_are_not_one_block(bad_rows, landing: Path) -> None:
     """A stage that reads several folders and takes the file's name for the token; a day of many files is a block, though."""
     project, said = bad_rows

@@ -63,7 +63,7 @@ FILES = {
 def folded(make_project, full: bool):
     """Fold streams block by block, two blocks at a time and all at once; gives (project, streams)."""
     project = make_project("streams", FILES)
-    streams = collect(drawn(BLOCKS[full]), 2000 if full else 300, random_seed=20261121)
+    streams = collect(drawn(BLOCKS[full]), 2000 if full else 150, random_seed=20261121)
     for number in range(BLOCKS[full]):
         last = number == BLOCKS[full] - 1
         _land(project, streams, number)

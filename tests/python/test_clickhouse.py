@@ -12,7 +12,7 @@ from support.clickhouse_streams import Row, Stream, block_table, shrink, strateg
 from support.streams import collect, one_shot
 
 # How many streams of each kind are generated, and into how many blocks they are cut: {--full: number}.
-GENERATED = {False: 250, True: 2000}
+GENERATED = {False: 100, True: 2000}
 BLOCKS = {False: 3, True: 4}
 
 

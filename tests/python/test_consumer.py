@@ -96,6 +96,7 @@ def _arrive(project: DbtProject, *rows: str) -> None:
     project.sql(f"insert into consumer.arrived values {staged}")
 
 
+@pytest.mark.full
 def test_tables_of_one_name_in_two_schemas_keep_apart(consumer) -> None:
     """Built at the same time, by threads of one session."""
     _arrive(consumer, "'eu', 1, 2, false, 'south', 11", "'us', 1, 2, true, 'west', 7")

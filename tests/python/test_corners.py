@@ -143,6 +143,7 @@ def test_the_ends_of_a_type_are_found_by_the_bounds_of_a_batch(corners) -> None:
     assert found == [(-128, 3), (-1, 4), (0, 1), (5, 1), (127, 2)]
 
 
+@pytest.mark.full
 def test_the_empty_token_is_read_where_many_are_folded(corners) -> None:
     corners.sql("insert into corners.tokens select id, 1, false, concat('b', id) from range(1200)")
     corners.run("run", "--select", "stg_many+")
@@ -228,6 +229,7 @@ def test_a_signed_batch_whose_negation_would_show_something_else_is_not_taken_ba
     assert corners.batches("unpaired") == [1, 2] and corners.batches("paired") == [1, 2, 3]
 
 
+@pytest.mark.full
 def test_rejects_begin_anew_with_their_ledger(corners) -> None:
     corners.run("run", "--select", "stg_bad", "rejecting")
     assert corners.rows("select x, ledger_batch from rejecting__rejects") == [(1, 1)]
@@ -237,6 +239,7 @@ def test_rejects_begin_anew_with_their_ledger(corners) -> None:
     assert corners.rows("select x, ledger_batch from rejecting__rejects") == [("now text", 2)]
 
 
+@pytest.mark.full
 def test_a_full_refresh_says_that_it_reads_again_what_was_taken_back(corners) -> None:
     corners.run("run", "--select", "stg_signs", "signs")
     assert operate(corners, "undo", model="signs").success
@@ -246,6 +249,7 @@ def test_a_full_refresh_says_that_it_reads_again_what_was_taken_back(corners) ->
     )
 
 
+@pytest.mark.full
 def test_a_ledger_that_feeds_another_by_its_changes_is_neither_optimized_nor_built_anew(corners, capsys) -> None:
     _live(corners, "f", "(6, 1, false)", "feeding", "stg_fed", "fed")
     refused = "the ledger 'fed' is fed by its changes, in the model 'stg_fed'"
@@ -275,6 +279,7 @@ def test_a_state_is_asked_for_by_its_time(corners) -> None:
     )
 
 
+@pytest.mark.full
 def test_a_block_that_changes_after_it_was_folded_is_told_of(corners, tmp_path) -> None:
     corners.sql("insert into corners.tokens values (9, 1, false, 'changing')")
     corners.run("run", "--select", "stg_many", "counting", "trusting")
@@ -288,6 +293,7 @@ def test_a_block_that_changes_after_it_was_folded_is_told_of(corners, tmp_path) 
 
 
 @pytest.mark.only("parquet", "delta", "iceberg")
+@pytest.mark.full
 def test_a_file_that_is_written_again_is_told_of(corners, tmp_path, spark) -> None:
     def land(version: int) -> None:
         rows = spark.sql(f"select 1 as id, {version} as version, false as is_deleted")
@@ -323,6 +329,7 @@ def test_an_empty_run_leaves_a_projection_that_has_to_be_built_again(corners) ->
 
 
 @pytest.mark.only("parquet", "delta", "iceberg")
+@pytest.mark.full
 def test_another_environment_is_read_with_defer(corners, tmp_path) -> None:
     _live(corners, "e1", "(10, 1, false)", "timed")
     manifest = corners.invoke("parse", "--write-json").result

@@ -107,6 +107,7 @@ def test_a_full_refresh_that_dies_leaves_what_was_there(crash, dying: list[str],
 
 
 @pytest.mark.only(*PLAIN)
+@pytest.mark.full
 def test_a_full_refresh_that_dies_after_its_commit_is_finished_by_the_next_run(crash, dying: list[str]) -> None:
     """Here the batches that the new base stands for are still registered."""
     project, life = crash
@@ -121,6 +122,7 @@ def test_a_full_refresh_that_dies_after_its_commit_is_finished_by_the_next_run(c
     assert all(len(project.batches(f"crash.{name}")) == 2 for name in dying)
 
 
+@pytest.mark.full
 def test_a_table_that_dies_while_it_is_created_again_is_finished_by_the_next_run(crash, dying: list[str], spark, target) -> None:
     """Of other rules or columns a full refresh drops the table: here it was dropped, and is not there."""
     project, life = crash
@@ -140,6 +142,7 @@ def test_a_table_that_dies_while_it_is_created_again_is_finished_by_the_next_run
     assert not [row for row in project.rows("show tables in crash") if row[1].endswith("__unfinished")]
 
 
+@pytest.mark.full
 def test_a_first_run_that_dies_is_finished_by_the_next_run(crash, dying: list[str], target: str) -> None:
     project, life = crash
     for name in dying:

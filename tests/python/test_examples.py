@@ -13,9 +13,9 @@ from support.examples import EXPECTED, Rows, expected, first_step, last_step, se
 
 EXAMPLES = ("--select", "path:models/examples")
 
-# Of the examples of ClickHouse's pages, whose engines test_clickhouse.py compares with its own, one; --full replays them all.
+# The examples of ClickHouse's pages, whose engines test_clickhouse.py compares with its own; --full replays them too.
 REPEATING = (
-    *("uact_negative", "uact_versioned", "hackernews_rmt", "hackernews_views", "hackernews_views_vcmt"),
+    *("uact", "uact_negative", "uact_versioned", "hackernews_rmt", "hackernews_views", "hackernews_views_vcmt"),
     *("repl_tbl", "repl_tbl_part"),
 )
 PROJECTIONS = ("example4_by_dim1", "complex_key_by_tenant")

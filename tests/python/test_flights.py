@@ -95,6 +95,7 @@ def test_the_report_shows_whose_sums_are_right(flights, local: Path, tmp_path: P
     assert "src=" not in page and "http" not in page
 
 
+@pytest.mark.full
 def test_every_dbt_test_fails_on_bad_data(flights, spark, local: Path) -> None:
     events = spark.table("demo.stg_flight_events").drop("_block").limit(1)
     nothing = [f"cast(null as {kind}) as {name}" for name, kind in events.dtypes if name != "event"]

@@ -50,8 +50,8 @@ ENGINES = {
     "set_aside": ORDERS | {"on_bad_rows": "reject"},
     "whole_stage": {name: value for name, value in ORDERS.items() if name != "block"},
 }
-# one that looks old rows up by version and one that does by arrival, one that keeps every row, one that keeps the first, bad rows
-USUAL = ("versioned", "combined_by_arrival", "versioned_signed", "deduplicated", "set_aside")
+# one that looks old rows up by version and one that does by arrival, one that keeps every row
+USUAL = ("versioned", "combined_by_arrival", "versioned_signed")
 BY_SHOP = {
     "group_by": {"shop": "shop", "even": "id % 2 = 0"},
     "measures": {
@@ -147,7 +147,7 @@ def good(make_project, full: bool) -> tuple[DbtProject, list[str]]:
         tests[name] = [complete(stage)]
         if "input" not in settings and settings.get("engine") != "replacing":
             tests[name].append("collapsing.collapsed")
-    for ledger, settings in {"versioned": BY_SHOP, "combined_by_arrival": BY_SHOP, "deduplicated": TOTAL}.items():
+    for ledger, settings in {"versioned": BY_SHOP, "combined_by_arrival": TOTAL}.items():
         files[f"models/sums_of_{ledger}.sql"] = model(f"projection(ref('{ledger}'))", settings)
         tests[f"sums_of_{ledger}"] = ["collapsing.equals_recompute"]
     files["models/tests.yml"] = yaml_of(tests)
@@ -162,7 +162,7 @@ def test_all_pass_on_what_runs_have_made(good, full: bool) -> None:
     findings = found(project)
     assert {name: rows for name, rows in findings.items() if rows} == {}
     assert {model for test, model in findings if test == "complete"} == set(names)
-    assert len(findings) == len(names) + (9 if full else 4) + 3
+    assert len(findings) == len(names) + (9 if full else 2) + 2
 
 
 # ---- on what no run has made, they fail and name the keys -------------------------------------------------------------------

@@ -94,6 +94,7 @@ def test_descriptions_are_kept_with_the_table(project) -> None:
     assert "it's the orders" in [row[1] for row in described if row[0] == "Comment"]
 
 
+@pytest.mark.full
 def test_readers_never_lose_a_ledger_or_projection_that_is_refreshed(project) -> None:
     """Both are read around each statement of a full refresh that writes: they show the same before and after it."""
     seen: list[tuple] = []

@@ -216,6 +216,7 @@ def test_a_query_that_was_planned_before_shows_one_state(shrunk, spark, full: bo
             assert sorted(map(tuple, seen)) == after[ledger], (ledger, phase)
 
 
+@pytest.mark.full
 def test_a_ledger_of_which_nothing_is_left(shrunk) -> None:
     project, _ = shrunk
     project.sql("create table shrunk.emptying using parquet as select * from shrunk.arrived limit 0")

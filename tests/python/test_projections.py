@@ -440,6 +440,7 @@ def edges(make_project):
     return project, fold
 
 
+@pytest.mark.full
 def test_what_is_not_finite_leaves_no_trace_when_it_is_gone(edges) -> None:
     project, fold = edges
     columns = "id, version, is_deleted, label, x"

@@ -106,6 +106,7 @@ def test_each_shard_passes_the_tests_of_the_package(folded: DbtProject) -> None:
         assert len(said) == 3 and set(said.values()) == {"pass"}
 
 
+@pytest.mark.full
 def test_a_run_that_is_not_about_one_shard_is_refused(folded: DbtProject, capsys: pytest.CaptureFixture[str]) -> None:
     say_which = (
         "its keys are split into 2 shards, each with tables of its own. Say which: --vars '{collapsing_shard: 0}', and so on to 1"
@@ -127,6 +128,7 @@ def test_a_run_that_is_not_about_one_shard_is_refused(folded: DbtProject, capsys
     assert 'collapsing_shard must be a whole number from 0; given: "first"' in said
 
 
+@pytest.mark.full
 def test_a_model_that_is_not_the_shards_is_refused(folded: DbtProject) -> None:
     first = {"collapsing_shard": 0}
     said = folded.fails("run", "--select", "live_events", variables=first)

@@ -108,6 +108,7 @@ def test_the_history_has_a_row_for_each_batch(undone) -> None:
         assert read > 0 and decided == (read if settings["count_decisions"] else 0), name
 
 
+@pytest.mark.full
 def test_an_undone_batch_is_not_folded_into_a_base_without_its_undo(undone) -> None:
     project, life = undone
     fold_next(project, life, "versioned", "sums_of_versioned")

@@ -84,6 +84,7 @@ def test_a_forgotten_tombstone_lets_a_late_event_bring_its_key_back(upkeep) -> N
 
 # on Thrift dbt's session is its own: no setting of the tests' reaches it
 @pytest.mark.only(*(target for target in TARGETS if target != "cluster"))
+@pytest.mark.full
 def test_the_files_of_a_base_hold_ranges_of_keys_and_optimize_says_what_it_did(upkeep, spark) -> None:
     for version, odd in ((20, 0), (21, 1), (22, 0)):  # keys of two batches lie between each other, a third takes rows back
         staged = f"select id * 2 + {odd}, {version}, false, 1, 'version {version}' from range(1000, 1200)"
@@ -112,6 +113,7 @@ def _check_sums(project: DbtProject) -> None:
     assert project.rows("select * from live_sums order by even") == project.rows(recomputed)
 
 
+@pytest.mark.full
 def test_the_parts_of_a_projection_are_merged_when_asked(upkeep) -> None:
     parts = "select distinct ledger_batch from sums order by 1"
     _fold(upkeep, "d", "(4, 1, false, 40), (2, 10, false, 26)", "kept", "sums")
