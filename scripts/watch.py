@@ -230,7 +230,7 @@ class Screen:
             from rich.console import Console
             from rich.live import Live
 
-            self._live = Live(console=Console(file=out), auto_refresh=False)
+            self._live = Live(console=Console(file=out), auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
             self._live.start()
 
     def show(self, ledgers: Sequence[Ledger], doing: str) -> None:
@@ -315,7 +315,8 @@ def _turns(options: argparse.Namespace, screen: Screen, stop: Stop) -> int:
             screen.complain(error)
         if options.metrics:
             write_metrics(options.metrics, ledgers)
-        screen.show(ledgers, f"looks every {options.interval:g} s" if not stop.asked.is_set() else "stopped")
+        waits = not (options.once or stop.asked.is_set())
+        screen.show(ledgers, f"looks every {options.interval:g} s" if waits else "stopped" if stop.asked.is_set() else "done")
         if options.once or stop.asked.is_set():
             return int(has_failed)
         if stop.asked.wait(options.interval):

@@ -96,7 +96,6 @@ def _arrive(project: DbtProject, *rows: str) -> None:
     project.sql(f"insert into consumer.arrived values {staged}")
 
 
-@pytest.mark.full
 def test_tables_of_one_name_in_two_schemas_keep_apart(consumer) -> None:
     """Built at the same time, by threads of one session."""
     _arrive(consumer, "'eu', 1, 2, false, 'south', 11", "'us', 1, 2, true, 'west', 7")
@@ -142,7 +141,7 @@ def test_a_clone_reads_as_the_original_and_is_not_folded_upon(consumer, target: 
     original = consumer.rows("select * from live_eu order by all")
     assert original and consumer.rows("select * from consumer_clone.live_eu order by all") == original
     said = " ".join(consumer.fails("run", "--select", "stg_eu", "orders_eu", variables=copies).split())
-    assert "orders__manifest, which tells the blocks that were folded, is not there: each would be folded again" in said
+    assert "orders__manifest, which lists the folded blocks, is missing: every block would be folded again" in said
 
 
 def test_a_contract_holds(consumer) -> None:

@@ -22,3 +22,11 @@ def test_the_reference_has_every_public_macro_and_test() -> None:
     tests = {file.stem for file in (REPOSITORY / "tests" / "generic").glob("*.sql")}
     assert set(entries) == public | tests
     assert len(entries) == len(set(entries))
+
+
+def test_no_page_has_a_mark_in_the_place_of_what_was_printed() -> None:
+    pages = [*REPOSITORY.glob("*.md"), *(REPOSITORY / "docs").rglob("*.md")]
+    marks = [
+        f"{page.name}: {mark}" for page in pages for mark in re.findall(r"^[A-Z]+(?:_[A-Z]+)+$", page.read_text(), re.MULTILINE)
+    ]
+    assert not marks
