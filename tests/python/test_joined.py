@@ -215,7 +215,7 @@ def test_whatever_happens_final_is_the_join_of_the_finals(project, joined, seed:
         for name in (*STAGES, *STAGES):
             world.land(name)
         project.run("run")
-        for _ in range(12 if full else 4):
+        for _ in range(12 if full else 2):
             for _ in range(world.random.choice((1, 2, 4))):
                 world.land()
             step = world.random.choice(STEPS)
