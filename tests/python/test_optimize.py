@@ -126,9 +126,8 @@ STEPS = (
     case("alter table shrunk.{} partition", only=PLAIN),
     case("alter table shrunk.{}__dropped partition", only=PLAIN),
     case("alter table shrunk.{} drop", only=PLAIN),
-    case("alter table shrunk.{}__manifest drop", only=PLAIN),
     case("insert into shrunk.{} replace where", only=WITH_LOG),
-    case("delete from shrunk.{}__manifest", only=WITH_LOG),
+    case("alter table shrunk.{}__manifest drop"),
 )
 
 
