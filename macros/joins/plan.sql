@@ -150,8 +150,7 @@
     {% for value in bounded %}
         {% set least, greatest = row[1 + 2 * loop.index0], row[2 + 2 * loop.index0] %}
         {% if least is not none %}
-            {% set range = 'stored.' ~ adapter.quote(value.name) ~ ' between ' ~ collapsing._typed_literal(least, value.dtype)
-                ~ ' and ' ~ collapsing._typed_literal(greatest, value.dtype) %}
+            {% set range = collapsing._between('stored.' ~ adapter.quote(value.name), least, greatest, value.dtype) %}
             {% do bounds.update({value.of: bounds[value.of] ~ ' and ' ~ range if value.of in bounds else range}) %}
         {% endif %}
     {% endfor %}
