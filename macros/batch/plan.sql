@@ -207,16 +207,15 @@
         {% set sql = "select 'appended', 0, " ~ of_signs | join(', ') ~ ' from ('
             ~ collapsing._appended_by(view, ledger, settings, columns) ~ ')' %}
     {% endif %}
-    {% set decisions = collapsing._rows_of('select ledger_decision, count(*) from ' ~ view ~ ' group by ledger_decision')
-        if counted and not one_pass else [] %}
-    {% for row in collapsing._rows_of(sql) | sort(attribute=0) %}
+    {% set rows = collapsing._rows_of(sql) | list %}
+    {% do rows.extend(
+        collapsing._rows_of('select ledger_decision, count(*), 0, 0, 0 from ' ~ view ~ ' group by ledger_decision')
+    ) if counted and not one_pass %}
+    {% for row in rows | sort(attribute=0) %}
         {% do counts.update({
             'states': counts.states + row[2], 'cancels': counts.cancels + row[3], 'tombstones': counts.tombstones + row[4]
         }) %}
-        {% do decisions.append(row) if counted and one_pass %}
-    {% endfor %}
-    {% for row in decisions | sort(attribute=0) %}
-        {% do counts.decisions.update({row[0]: row[1]}) %}
+        {% do counts.decisions.update({row[0]: row[1]}) if counted and row[0] != 'appended' %}
     {% endfor %}
     {{ return(counts) }}
 {% endmacro %}
