@@ -187,18 +187,20 @@ select
 
 
 {#
-    Returns the rows that a ledger has of the keys of the CTE `unread`. Up to a million rows the keys go to every task, so that the
-    ledger is not shuffled; the bounds are literals, so that files and row groups of other keys are not opened.
+    Returns the rows that a ledger has of the keys of the CTE `unread`, without cancel rows where each stands beside a newer state row or
+    a tombstone. Up to a million rows the keys go to every task, so that the ledger is not shuffled; the bounds are literals, so that
+    files and row groups of other keys are not opened.
 #}
 {% macro _touched_rows(ledger, settings, batch) -%}
 select {{ '/*+ broadcast(unread) */ ' if batch.rows <= 1000000 }}stored.*
     from {{ ledger }} as stored
     left semi join unread on {{ collapsing._same_key(settings.key, 'stored', 'unread') }}
-    {%- if batch.bounds or batch.undone %}
+    {%- set conditions = [] %}
+    {%- do conditions.append(batch.bounds) if batch.bounds %}
+    {%- do conditions.append('stored.ledger_sign >= 0') if collapsing._engine(settings).tombstones %}
+    {%- do conditions.append('stored.ledger_batch not in (' ~ batch.undone | sum(start=[]) | join(', ') ~ ')') if batch.undone %}
+    {%- if conditions %}
     where
-        {{ batch.bounds or 'true' }}
-        {%- if batch.undone %}
-        and stored.ledger_batch not in ({{ batch.undone | sum(start=[]) | join(', ') }})
-        {%- endif %}
+        {{ conditions | join('\n        and ') }}
     {%- endif %}
 {%- endmacro %}

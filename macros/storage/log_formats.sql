@@ -15,10 +15,28 @@
 {% endmacro %}
 
 
-{# Returns the statement that appends a batch. It replaces a batch of its own number, so that of two writers Delta refuses one. #}
+{#
+    Returns the statement that appends a batch, so that of two writers of its number one is refused. Iceberg replaces a batch of that
+    number. Delta would check each row against `replace where` in code that holds the number: compiled anew in each run, and cold. There
+    the statement reads whether the batch is there, which Delta holds against what others commit meanwhile.
+#}
 {% macro _log_append(relation, sql, number) -%}
+{% if collapsing._file_format(relation) == 'iceberg' -%}
 insert into {{ relation }} replace where ledger_batch = {{ number }}
 {{ sql }}
+{%- else -%}
+insert into {{ relation }}
+select *
+from (
+{{ sql }}
+)
+where
+    if(
+        exists(select 1 from {{ relation }} where ledger_batch = {{ number }}),
+        raise_error({{ collapsing._text_literal('collapsing: another run has written batch ' ~ number ~ ' of ' ~ relation.identifier) }}),
+        true
+    )
+{%- endif %}
 {%- endmacro %}
 
 

@@ -20,10 +20,10 @@ class Rival:
 
     def __init__(self, ledger: str, batch: int) -> None:
         self._insert = (
-            f"insert overwrite table {ledger} partition (ledger_batch) "
+            f"insert into {ledger} "
             f"select id, version + 1, ledger_sign, 'rival', {batch} from {ledger} where ledger_batch = 1"
         )
-        self._begins, self._at_work = f"insert overwrite table {ledger} ", threading.Event()
+        self._begins, self._at_work = f"insert into {ledger} ", threading.Event()
         self._spark = SparkSession.builder.getOrCreate()
         self.thread = threading.Thread(target=self._commit)
         self.thread.start()
