@@ -33,7 +33,7 @@
         {%- endif -%}
         {%- do collapsing._merge_many_partials(projection) if table.batches and table.after is not none and table.batches.later | length >= 16 -%}
     {%- endif -%}
-    {%- do store_result('main', response=collapsing._summary_of_partials(table)) -%}
+    {%- do store_result('main', response=collapsing._summary_of_partials(projection, settings, table)) -%}
 
     {%- do apply_grants(projection, config.get('grants'), should_revoke=should_revoke(existing, full_refresh_mode=true)) -%}
     {%- do persist_docs(projection, model) -%}
@@ -43,11 +43,17 @@
 {% endmaterialization %}
 
 
-{# Returns in a line which batches a run of a projection read. #}
-{% macro _summary_of_partials(table) %}
+{# Returns in a line which batches a run of a projection read, and how many groups they changed. #}
+{% macro _summary_of_partials(projection, settings, table) %}
     {% if not table.upto or table.after == table.upto %}
         {{ return('no new batches') }}
     {% endif %}
     {% set first = 1 + (table.after or 0) %}
-    {{ return('batch ' ~ first if first == table.upto else 'batches ' ~ first ~ '-' ~ table.upto) }}
+    {% set groups = collapsing._rows_of(
+        'select count(*) from ' ~ projection ~ ' where ledger_batch = ' ~ table.number
+        ~ (' and ledger_part = 0' if collapsing._value_measures(settings.measures))
+    )[0][0] %}
+    {{ return(
+        ('batch ' ~ first if first == table.upto else 'batches ' ~ first ~ '-' ~ table.upto) ~ ', ' ~ collapsing._counted(groups, 'group')
+    ) }}
 {% endmacro %}
