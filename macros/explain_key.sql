@@ -150,9 +150,6 @@ order by place
 #}
 {% macro _stored_and_states(rows, settings, columns) -%}
 {%- set engine, key = collapsing._engine(settings), collapsing._key_as_json(settings.key) -%}
-{%- set by_batch = dict(settings, key=settings.key + ['ledger_after']) -%}
-{%- set own = columns | reject('in', collapsing._system_columns()) | list -%}
-{%- set state = collapsing._row_as_json(own, of='live') -%}
 stored as (
     select * from {{ rows }}
 ),
@@ -171,6 +168,15 @@ appended as (
     from stored
 ),
 
+{{ collapsing._states_after_batches(settings, columns) }}
+{%- endmacro %}
+
+
+{# Returns the CTEs that give the state of a key after each batch that took an event of it or appended a row; the last one is `states`. #}
+{% macro _states_after_batches(settings, columns) -%}
+{%- set engine, key = collapsing._engine(settings), collapsing._key_as_json(settings.key) -%}
+{%- set by_batch = dict(settings, key=settings.key + ['ledger_after']) -%}
+{%- set state = collapsing._row_as_json(columns | reject('in', collapsing._system_columns()) | list, of='live') -%}
 -- each batch that took an event of the key or appended a row of it, with all rows up to it
 up_to_each as (
     select stored.*, batches.ledger_after

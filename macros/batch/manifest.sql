@@ -133,6 +133,8 @@
 {% macro _merge_manifests(ledger, batches, upto) %}
     {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
     {% if manifest is not none %}
+        {#- what a killed optimize has left under this number -#}
+        {% do collapsing._drop_range(manifest, -upto, -upto, ledger) %}
         {% set names = collapsing._describe(manifest).columns | map(attribute='name') | reject('equalto', 'ledger_batch') %}
         {% do collapsing._execute(collapsing._append(
             manifest,

@@ -45,15 +45,11 @@ expected as (
     {%- endfor %}
 )
 
-select
-    'actual' as only_in,
-    actual.*
+select 'actual' as only_in, actual.*
 from actual
 left anti join expected on {{ same }}
 union all
-select
-    'expected' as only_in,
-    expected.*
+select 'expected' as only_in, expected.*
 from expected
 left anti join actual on {{ same }}
 order by {{ collapsing._row_list(groups + ['only_in']) }}

@@ -8,6 +8,7 @@
     {{ return(dict(collapsing._engine_versioned_collapsing(settings),
         order='ledger_skipped, ledger_delete, ' ~ collapsing._row_list(settings.version, suffix=' desc'),
         unread=collapsing._skipped_events,
+        last_state='ledger_batch desc, ledger_sign desc',
         applies='incoming.ledger_delete'
             ~ '\n            or incoming.ledger_deleted_in is not null'
             ~ '\n            or coalesce(last_state.ledger_sign, -1) = -1'

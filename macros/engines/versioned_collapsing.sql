@@ -12,7 +12,7 @@
         'keeps_every_row': false,
         'order': collapsing._row_list(settings.version, suffix=' desc') ~ ', ledger_delete desc',
         'last_arrival': false,
-        'last_state': 'ledger_batch desc, ledger_sign desc',
+        'last_state': 'ledger_batch desc',
         'applies': collapsing._is_newer(settings, 'incoming', 'last_state'),
         'in_sequence': collapsing._is_newer(settings, 'new', 'old'),
         'otherwise': 'tie' if settings.combine else 'superseded',

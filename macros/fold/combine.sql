@@ -22,14 +22,7 @@
             {%- endif %}
             aggregate(
                 events,
-                named_struct(
-                    {%- for field in fields %}
-                    '{{ field.name }}', {{ 'ledger_last_state.' ~ adapter.quote(field.name) if looked_up and not field.name.startswith('ledger_')
-                        else 'cast(null as ' ~ collapsing._ddl_type(field.dtype) ~ ')' }},
-                    {%- endfor %}
-                    'ledger_sign', {{ 'cast(ledger_last_state.ledger_sign as int)' if looked_up else 'cast(null as int)' }},
-                    'ledger_applied', false
-                ),
+                {{ collapsing._before_events(fields, looked_up) }},
                 (old, new) -> if(
                     {{ engine.in_sequence }},
                     named_struct(
@@ -58,6 +51,19 @@
         )
     )
 )
+{%- endmacro %}
+
+
+{# Returns a struct of what a key is before its events: its last state, or NULLs. #}
+{% macro _before_events(fields, looked_up) -%}
+named_struct(
+                    {%- for field in fields %}
+                    '{{ field.name }}', {{ 'ledger_last_state.' ~ adapter.quote(field.name) if looked_up and not field.name.startswith('ledger_')
+                        else 'cast(null as ' ~ collapsing._ddl_type(field.dtype) ~ ')' }},
+                    {%- endfor %}
+                    'ledger_sign', {{ 'cast(ledger_last_state.ledger_sign as int)' if looked_up else 'cast(null as int)' }},
+                    'ledger_applied', false
+                )
 {%- endmacro %}
 
 

@@ -76,6 +76,9 @@ last_state as (
                 partition by {{ collapsing._row_list(key + ['ledger_before'] if by_batch else key) }} order by {{ engine.last_state }}
             ) as ledger_rank
         from touched
+        {%- if engine.cancels and engine.tombstones %}
+        where ledger_sign >= 0
+        {%- endif %}
     )
     where ledger_rank = 1
 ),
@@ -187,20 +190,18 @@ select
 
 
 {#
-    Returns the rows that a ledger has of the keys of the CTE `unread`, without cancel rows where each stands beside a newer state row or
-    a tombstone. Up to a million rows the keys go to every task, so that the ledger is not shuffled; the bounds are literals, so that
-    files and row groups of other keys are not opened.
+    Returns the rows that a ledger has of the keys of the CTE `unread`. Up to a million rows the keys go to every task, so that the
+    ledger is not shuffled; the bounds are literals, so that files and row groups of other keys are not opened.
 #}
 {% macro _touched_rows(ledger, settings, batch) -%}
 select {{ '/*+ broadcast(unread) */ ' if batch.rows <= 1000000 }}stored.*
     from {{ ledger }} as stored
     left semi join unread on {{ collapsing._same_key(settings.key, 'stored', 'unread') }}
-    {%- set conditions = [] %}
-    {%- do conditions.append(batch.bounds) if batch.bounds %}
-    {%- do conditions.append('stored.ledger_sign >= 0') if collapsing._engine(settings).tombstones %}
-    {%- do conditions.append('stored.ledger_batch not in (' ~ batch.undone | sum(start=[]) | join(', ') ~ ')') if batch.undone %}
-    {%- if conditions %}
+    {%- if batch.bounds or batch.undone %}
     where
-        {{ conditions | join('\n        and ') }}
+        {{ batch.bounds or 'true' }}
+        {%- if batch.undone %}
+        and stored.ledger_batch not in ({{ batch.undone | sum(start=[]) | join(', ') }})
+        {%- endif %}
     {%- endif %}
 {%- endmacro %}

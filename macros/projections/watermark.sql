@@ -17,16 +17,7 @@
     {% set built_from = (collapsing._property_in(described, 'collapsing.projection') or {}) if described else {} %}
     {% set zone = collapsing._session_zone() if built_from.zone else none %}
 
-    {% set stale = none %}
-    {% if described and not collapsing._is_appendable(projection, described) %}
-        {% set stale = 'its table is not one that this package has created, in the format of the model' %}
-    {% elif described and built_from.signature != signature %}
-        {% set stale = 'its group_by, its measures or the projection that it reads are not those that it was built from' %}
-    {% elif read and (not of_source or read.last > of_source.last or read.last < of_source.first) %}
-        {% set stale = 'what it reads has been rebuilt' %}
-    {% elif built_from.zone and built_from.zone != zone %}
-        {% set stale = "its SQL depends on the session's time zone, which was " ~ built_from.zone ~ ' and is ' ~ zone %}
-    {% endif %}
+    {% set stale = collapsing._why_stale(projection, described, built_from, signature, zone, read, of_source) if described else none %}
     {% if flags.EMPTY and stale %}
         {% do collapsing._say(model.name, stale ~ ': --empty leaves it as it is, and the next run builds it again') %}
         {{ return({'after': none, 'upto': 0, 'batches': none, 'rebuild': false}) }}
@@ -61,6 +52,21 @@
     {% do collapsing._recreate(projection, columns, properties) %}
     {% do persist_constraints(projection, model) %}
     {{ return(all) }}
+{% endmacro %}
+
+
+{# Returns why what a projection has cannot be added to, or none where it can; arguments as in _ready_partials. #}
+{% macro _why_stale(projection, described, built_from, signature, zone, read, of_source) %}
+    {% if not collapsing._is_appendable(projection, described) %}
+        {{ return('its table is not one that this package has created, in the format of the model') }}
+    {% elif built_from.signature != signature %}
+        {{ return('its group_by, its measures or the projection that it reads are not those that it was built from') }}
+    {% elif read and (not of_source or read.last > of_source.last or read.last < of_source.first) %}
+        {{ return('what it reads has been rebuilt') }}
+    {% elif built_from.zone and built_from.zone != zone %}
+        {{ return("its SQL depends on the session's time zone, which was " ~ built_from.zone ~ ' and is ' ~ zone) }}
+    {% endif %}
+    {{ return(none) }}
 {% endmacro %}
 
 

@@ -54,6 +54,7 @@ RETURN_WORDS = {
     "_told_of_mark",
     "_unless_inconsistent",
     "_why_left_out",
+    "_why_stale",
 }
 RETURNS = re.compile(r"^(?:return|print|.*\.append|.*\.update)$")
 # Every message begins so, which the page says once.
