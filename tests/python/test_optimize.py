@@ -163,7 +163,7 @@ STEPS = (
     case("create table if not exists shrunk.{}__dropped", 2, only=PLAIN, full=True),
     case("alter table shrunk.{} partition", only=PLAIN),
     case("alter table shrunk.{}__dropped partition", only=PLAIN, full=True),
-    case("alter table shrunk.{} drop", only=PLAIN),
+    case("alter table shrunk.{} drop", only=PLAIN, full=True),
     case("insert into shrunk.{} replace where", only=WITH_LOG),
     case("alter table shrunk.{}__manifest drop", full=True),
 )
