@@ -18,8 +18,7 @@ LEDGERS = {
     "signed": model("ledger(ref('signs'))", SIGNED),
     "whole": model("ledger(ref('upserts'))", {"key": "id", "version": "version"}),
 }
-# `whole` has no block token: its runs read the whole stage
-TOKENS = ["firsts", "orders", "signed", "winners"]
+IN_FULL = ("firsts",)  # whose figures are known by the rules of others
 PROJECTIONS = {
     "by_id": model("projection(ref('orders'))", {"group_by": ["id"], "measures": {"n": "count(*)"}}),
     "in_all": model("projection(ref('by_id'))", {"group_by": [], "measures": {"n": "sum(n)"}}),
@@ -40,9 +39,16 @@ FILES = {
 
 
 @pytest.fixture(scope="module")
-def status(make_project) -> DbtProject:
-    """Ledgers of five kinds with a block each, of which one row is bad, and a second block staged."""
-    project = make_project("status", FILES)
+def ledgers(full: bool) -> list[str]:
+    """The ledgers that are built, in order."""
+    return sorted(name for name in LEDGERS if full or name not in IN_FULL)
+
+
+@pytest.fixture(scope="module")
+def status(make_project, full: bool) -> DbtProject:
+    """Ledgers of five kinds, by default four, with a block each, of which one row is bad, and a second block staged."""
+    left_out = () if full else [f"models/{prefix}{name}.sql" for name in IN_FULL for prefix in ("", "live_")]
+    project = make_project("status", {path: sql for path, sql in FILES.items() if path not in left_out})
     project.sql("create schema if not exists status")
     project.sql("create table status.arrived (id int, version int, is_deleted boolean, sign int, block string) using parquet")
     _arrive(project, "b1", "1, 1, false, null", "2, 1, false, null", "3, 1, true, null", "null, 1, false, null", "1, 1, null, 1")
@@ -72,13 +78,13 @@ def _said(project: DbtProject, operation: str, **arguments) -> list[str]:
     return [line.removeprefix("collapsing: ") for line in said]
 
 
-def _check_counts(project: DbtProject, figures: dict[str, dict]) -> None:
+def _check_counts(project: DbtProject, figures: dict[str, dict], ledgers: list[str]) -> None:
     """Compare what is known without a scan with what a scan counts."""
     # of a batch without rows Delta and Iceberg have a row of nothing, without a key
     counted = " union all ".join(
         f"select '{name}', count(*), count_if(ledger_sign = 0), (select count(*) from live_{name})"
         f" from {name} where id is not null"
-        for name in LEDGERS
+        for name in ledgers
     )
     for name, rows, tombstones, live in project.rows(counted):
         known = {"rows": rows, "live": live, "dead": rows - live - tombstones, "tombstones": tombstones}
@@ -87,18 +93,19 @@ def _check_counts(project: DbtProject, figures: dict[str, dict]) -> None:
         assert {figure: figures[name][figure] for figure in known} == known, name
 
 
-def test_figures_are_known_without_a_scan(status, capsys) -> None:
+def test_figures_are_known_without_a_scan(status, ledgers, capsys) -> None:
+    with_blocks = [name for name in ledgers if name != "whole"]  # the runs of that one read the whole stage
     figures = _figures(status, capsys)
-    assert list(figures) == sorted([*LEDGERS, "never"])
+    assert list(figures) == sorted([*ledgers, "never"])
     assert (figures["never"]["state"], figures["orders"]["state"]) == ("not built", "built")
-    assert [figures[name]["unread_blocks"] for name in TOKENS] == [1] * 4 and figures["whole"]["unread_blocks"] is None
+    assert {figures[name]["unread_blocks"] for name in with_blocks} == {1} and figures["whole"]["unread_blocks"] is None
     assert (figures["orders"]["unread_rows"], figures["orders"]["rejects"], figures["orders"]["last_rejects"]) == (3, 1, 1)
     assert 0 <= figures["orders"]["age_minutes"] < 30
-    _check_counts(status, figures)
-    status.run("run", "--select", *LEDGERS)
+    _check_counts(status, figures, ledgers)
+    status.run("run", "--select", *ledgers)
     figures = _figures(status, capsys)
-    _check_counts(status, figures)
-    assert [figures[name]["unread_blocks"] for name in TOKENS] == [0] * 4
+    _check_counts(status, figures, ledgers)
+    assert {figures[name]["unread_blocks"] for name in with_blocks} == {0}
     assert figures["orders"]["lag_batches"] == 1 and figures["orders"]["last_rejects"] == 0 and figures["orders"]["rejects"] == 1
     assert [(one["name"], one["batch"], one["lag_batches"]) for one in figures["orders"]["readers"]] == [
         ("by_id", 1, 1),
@@ -108,7 +115,7 @@ def test_figures_are_known_without_a_scan(status, capsys) -> None:
     # a batch that has nothing for a projection does not make it late
     status.run("run", "--select", *PROJECTIONS)
     _arrive(status, "b3", "77, 1, true, null")
-    status.run("run", "--select", *LEDGERS, *PROJECTIONS)
+    status.run("run", "--select", "orders", "winners", *PROJECTIONS)
     assert _figures(status, capsys, model="orders")["orders"]["lag_batches"] == 0
 
 
@@ -121,7 +128,7 @@ def test_what_a_batch_was_counted_to_have_when_its_history_is_gone(status, capsy
     assert [before["orders"][name] for name in known] == [after["orders"][name] for name in known]
 
 
-def test_a_table_of_all_ledgers_and_lines_of_one(status, capsys) -> None:
+def test_a_table_of_all_ledgers_and_lines_of_one(status, ledgers, capsys) -> None:
     capsys.readouterr()
     assert operate(status, "status").success
     assert operate(status, "status", model="orders").success
@@ -129,42 +136,45 @@ def test_a_table_of_all_ledgers_and_lines_of_one(status, capsys) -> None:
     assert lines[0][:3] == ["model", "last", "batch"]
     rows = {line[0]: line[1:] for line in lines}
     assert rows["never:"] == ["not", "built"] and rows["orders"] == [] and rows["unread"] == ["rows", "0"]
-    table = {line[0]: line[1:] for line in lines[:8]}
+    table = {line[0]: line[1:] for line in lines[: len(ledgers) + 3]}
     assert table["orders"][0] == "3" and table["orders"][2:] == ["0", "9", "2", "4", "3", "0", "1", "-"]
     assert ["projection", "by_id", "has", "read", "up", "to", "batch", "2", "of", "3"] in lines
 
 
-def test_a_figure_above_its_limit_fails_and_names_the_ledger(status, capsys) -> None:
+# Limits of fail_if and other arguments of status, and what is said of them.
+LIMITS = [
+    ({"rejects": 0}, "status: orders: rejects is 1, above 0; winners: rejects is 1, above 0"),
+    ({"age_minutes": 60}, "status: never: it has no batch yet"),
+    ({"rejects": "many"}, "given: rejects: many"),
+    ({"dead_share": 0.4}, "orders: dead_share is 0.444, above 0.4"),
+    ({"rows": 1}, "fail_if takes numbers, 0 or more, of: unread_blocks, unread_rows, age_minutes"),
+    ({"findings": 0}, "fail_if of findings needs scan: true"),
+]
+WRONG_ARGUMENTS = [
+    ({"model": "never"}, "model 'never': there is no table status.never yet: run the model first"),
+    ({"format": "yaml"}, "status's format must be table or json; given: yaml"),
+    ({"scan": "yes"}, "status's scan must be true or false; given: yes"),
+    ({"fail_if": ["rejects"]}, "status's fail_if must be a mapping of figures to limits; given: ['rejects']"),
+    ({"model": ["orders", "nobody"]}, "given: nobody"),
+]
+
+
+def test_a_figure_above_its_limit_fails_and_names_the_ledger(status, capsys, full: bool) -> None:
+    """By default two limits, and an argument of each kind that is wrong."""
     limits = {"unread_blocks": 0, "age_minutes": 60, "lag_batches": 0, "rejects": 1, "dead_share": 0.7}
     assert operate(status, "status", model=["orders", "signed"], fail_if=limits).success
-    for limits, words in (
-        ({"rejects": 0}, "status: orders: rejects is 1, above 0; winners: rejects is 1, above 0"),
-        ({"age_minutes": 60}, "status: never: it has no batch yet"),
-        ({"dead_share": 0.4}, "orders: dead_share is 0.444, above 0.4"),
-        ({"rows": 1}, "fail_if takes numbers, 0 or more, of: unread_blocks, unread_rows, age_minutes"),
-        ({"rejects": "many"}, "given: rejects: many"),
-        ({"findings": 0}, "fail_if of findings needs scan: true"),
-    ):
-        capsys.readouterr()
-        assert not operate(status, "status", fail_if=limits).success
-        assert words in " ".join(capsys.readouterr().out.split()), words
-    for arguments, words in (
-        ({"format": "yaml"}, "status's format must be table or json; given: yaml"),
-        ({"scan": "yes"}, "status's scan must be true or false; given: yes"),
-        ({"fail_if": ["rejects"]}, "status's fail_if must be a mapping of figures to limits; given: ['rejects']"),
-        ({"model": ["orders", "nobody"]}, "given: nobody"),
-        ({"model": "never"}, "model 'never': there is no table status.never yet: run the model first"),
-    ):
+    given = [({"fail_if": limits}, words) for limits, words in LIMITS[: None if full else 3]]
+    for arguments, words in given + WRONG_ARGUMENTS[: None if full else 1]:
         capsys.readouterr()
         assert not operate(status, "status", **arguments).success
         assert words in " ".join(capsys.readouterr().out.split()), words
 
 
-def test_histories_are_those_of_all_ledgers_that_are_built(status) -> None:
+def test_histories_are_those_of_all_ledgers_that_are_built(status, ledgers) -> None:
     status.run("run", "--select", "all_histories", "two_histories")
     batches = "select ledger, ledger_table, count(*), max(batch) from {} group by all order by 1"
     found = status.rows(batches.format("all_histories"))
-    assert [row[:2] for row in found] == [(name, name) for name in sorted(LEDGERS)]
+    assert [row[:2] for row in found] == [(name, name) for name in ledgers]
     assert status.rows(batches.format("two_histories")) == [row for row in found if row[0] == "orders"]
     assert status.rows("select decisions['null_key'] from all_histories where ledger = 'orders' and batch = 1") == [(1,)]
     said = " ".join(status.fails("run", "--select", *WRONG).split())
@@ -172,30 +182,33 @@ def test_histories_are_those_of_all_ledgers_that_are_built(status) -> None:
     assert "model 'by_id': histories needs ledgers; this is a projection" in said
 
 
-def test_optimize_folds_what_is_due_and_says_why(status, capsys) -> None:
-    before = {name: status.batches(name) for name in LEDGERS}
+WRONG_OF_OPTIMIZE = [
+    ({"dead_share": 2}, "optimize's dead_share must be a share of the rows, above 0 and up to 1; given: 2"),
+    ({"keep_batches": -1}, "optimize's keep_batches must be a number of batches, 0 or more; given: -1"),
+    ({"batches": 0}, "optimize's batches must be a number of batches, 1 or more; given: 0"),
+    ({"dry_run": "yes"}, "optimize's dry_run must be true or false; given: yes"),
+]
+
+
+def test_optimize_folds_what_is_due_and_says_why(status, ledgers, capsys, full: bool) -> None:
+    before = {name: status.batches(name) for name in ledgers}
     said = _said(status, "optimize", dead_share=0.42, dry_run=True)
     assert "orders: due: 3 of 100 batches after the base, 44.4 of 42.0 % of the rows dead (dry run: nothing was changed)" in said
     assert "whole: not due: 2 of 100 batches after the base, 40.0 of 42.0 % of the rows dead" in said
     assert "by_id: not due: 2 of 100 batches after the base" in said
     assert "never: left out: it has not been built" in said
-    assert {name: status.batches(name) for name in LEDGERS} == before
+    assert {name: status.batches(name) for name in ledgers} == before
     assert _said(status, "optimize", model="whole", dry_run=True) == [
         "whole: batches after the base to fold: 2 (dry run: nothing was changed)"
     ]
     _said(status, "optimize")
     assert status.batches("signed")[0] < 0 and status.batches("orders") == before["orders"]
     _said(status, "optimize", model="all", batches=2)
-    assert all(status.batches(name)[0] < 0 for name in LEDGERS)
+    assert all(status.batches(name)[0] < 0 for name in ledgers)
     figures = _figures(status, capsys, scan=True)
-    _check_counts(status, figures | {"winners": figures["winners"] | {"live": None, "dead": None}})
+    _check_counts(status, figures | {"winners": figures["winners"] | {"live": None, "dead": None}}, ledgers)
     assert figures["winners"]["live"] == status.rows("select count(*) from live_winners")[0][0]
     assert figures["orders"]["dead"] == 0 and figures["orders"]["findings"] == {} and figures["orders"]["bytes"] > 0
-    for arguments, words in (
-        ({"keep_batches": -1}, "optimize's keep_batches must be a number of batches, 0 or more; given: -1"),
-        ({"batches": 0}, "optimize's batches must be a number of batches, 1 or more; given: 0"),
-        ({"dead_share": 2}, "optimize's dead_share must be a share of the rows, above 0 and up to 1; given: 2"),
-        ({"dry_run": "yes"}, "optimize's dry_run must be true or false; given: yes"),
-    ):
+    for arguments, words in WRONG_OF_OPTIMIZE[: None if full else 1]:
         assert not operate(status, "optimize", **arguments).success
         assert words in " ".join(capsys.readouterr().out.split()), words
