@@ -10,9 +10,13 @@ import pytest
 from support.dbt_project import statement_of
 
 
-def case(begins: str, place: int = 1, only: tuple[str, ...] = ()):
-    """Give a case named for how a statement begins; `only` names the targets whose runs have it, if not all have."""
-    return pytest.param(begins, place, id=" ".join(begins.split()[:3]), marks=[pytest.mark.only(*only)] if only else [])
+def case(begins: str, place: int = 1, only: tuple[str, ...] = (), full: bool = False):
+    """Give a case named for how a statement begins.
+
+    `only` names the targets whose runs have it, if not all have; `full` leaves it to the full run.
+    """
+    marks = [pytest.mark.only(*only)] * bool(only) + [pytest.mark.full] * full
+    return pytest.param(begins, place, id=" ".join(begins.split()[:3]), marks=marks)
 
 
 class Died(Exception):
