@@ -20,8 +20,7 @@ class Rival:
 
     def __init__(self, ledger: str, batch: int) -> None:
         self._insert = (
-            f"insert into {ledger} "
-            f"select id, version + 1, ledger_sign, 'rival', {batch} from {ledger} where ledger_batch = 1"
+            f"insert into {ledger} select id, version + 1, ledger_sign, 'rival', {batch} from {ledger} where ledger_batch = 1"
         )
         self._begins, self._at_work = f"insert into {ledger} ", threading.Event()
         self._spark = SparkSession.builder.getOrCreate()

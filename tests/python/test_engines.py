@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import pytest
 
@@ -60,17 +62,11 @@ FEED_SETTINGS = {"input": "signed", "key": "id", "sign": "sign", "order_by": "ls
 FEED = {
     "models/changes.sql": VIEW + "select * from engines.arrived",
     "models/feed_stage.sql": VIEW + "select * from {{ collapsing.change_feed(ref('changes'), keep=['lsn', 'block']) }}",
-    "models/accounts.sql": model("ledger(ref('feed_stage'))", FEED_SETTINGS | {"engine": "collapsing"}),
-    "models/versions.sql": model("ledger(ref('feed_stage'))", FEED_SETTINGS | {"version": "changed_at"}),
-    "models/feed.yml": "models: [{name: accounts, data_tests: [collapsing.collapsed]}, "
-    "{name: versions, data_tests: [collapsing.collapsed]}]",
 }
-for ledger in ("accounts", "versions"):
-    FEED[f"models/{ledger}_final.sql"] = VIEW + f"select * from {{{{ collapsing.final(ref('{ledger}')) }}}}"
-    FEED[f"models/{ledger}_by_name.sql"] = model(
-        f"projection(ref('{ledger}'))", {"group_by": ["name"], "measures": {"n": "count(*)", "amount": "sum(amount)"}}
-    )
-    FEED[f"models/{ledger}_names.sql"] = VIEW + f"select * from {{{{ collapsing.final(ref('{ledger}_by_name')) }}}}"
+FEED_LEDGERS = {
+    "accounts": FEED_SETTINGS | {"engine": "collapsing"},
+    "versions": FEED_SETTINGS | {"version": "changed_at"},
+}
 
 # Ledgers that hold what they should not: signed rows inserted twice, and rows that no run has made.
 TWICE = "(1, 1, 1, 'b1', 1), (1, 1, -1, 'b1', 2), (1, 2, 1, 'b1', 3), (2, 1, 1, 'b1', 1), (2, 1, 1, 'b2', 1), (3, 1, -1, 'b2', 1)"
@@ -92,21 +88,57 @@ BROKEN = {f"models/{name}.sql": model("ledger(ref('stage'))", settings) for name
 }
 
 
-# Ledgers that are also folded from a stage without tokens, and those that also have keys of every type: one of each kind that
-# looks up old rows by the key in its own way, or looks up none.
+# What the default run folds: block by block the engines whose finals no other file shows in it; from a stage without tokens, and
+# by keys of every type, one of each kind that looks up old rows by the key in its own way, or looks up none.
+BY_BLOCK = ("collapsed", "replaced_by_last", "combined_collapsed", "combined_replaced")
 WHOLE = ("collapsed", "signed")
 KEYED = ("versioned", "collapsed", "signed")
+FED = ("accounts",)
+
+
+def each(names: Iterable[str], default: Iterable[str]) -> list:
+    """Give names as the cases of a test; those that are not of the default run are for --full."""
+    return [pytest.param(name, marks=[] if name in default else [pytest.mark.full]) for name in names]
+
+
+@dataclass(frozen=True)
+class Variants:
+    """The ledgers that are folded: block by block, without a token, with keys of every type, and of a change feed."""
+
+    by_block: Sequence[str]
+    whole: Sequence[str]
+    keyed: Sequence[str]
+    fed: Sequence[str]
+
+    @property
+    def ledgers(self) -> list[str]:
+        """The names of the models of the first three."""
+        return [*self.by_block, *(f"{name}_whole" for name in self.whole), *(f"{name}_keys" for name in self.keyed)]
 
 
 @pytest.fixture(scope="module")
-def variants(full: bool) -> tuple[list[str], list[str]]:
-    """The ledgers that are folded without a token too, and those with keys of every type; in the full run all that can be."""
+def variants(full: bool) -> Variants:
+    """What is folded: in the full run all that can be."""
     able = [name for name, settings in ENGINES.items() if "combine" not in settings]
-    return (able, able) if full else ([*WHOLE], [*KEYED])
+    return Variants([*ENGINES], able, able, [*FEED_LEDGERS]) if full else Variants(BY_BLOCK, WHOLE, KEYED, FED)
 
 
-def _files(whole: list[str], keyed: list[str]) -> dict[str, str]:
-    """Give the models of every engine over ARRIVALS, up to the block of the variable `upto`."""
+def _feed_files(ledgers: Iterable[str]) -> dict[str, str]:
+    """Give the models of a change feed: its stage, and ledgers over it with a projection each."""
+    files = dict(FEED)
+    for ledger in ledgers:
+        files[f"models/{ledger}.sql"] = model("ledger(ref('feed_stage'))", FEED_LEDGERS[ledger])
+        files[f"models/{ledger}_final.sql"] = VIEW + f"select * from {{{{ collapsing.final(ref('{ledger}')) }}}}"
+        files[f"models/{ledger}_by_name.sql"] = model(
+            f"projection(ref('{ledger}'))", {"group_by": ["name"], "measures": {"n": "count(*)", "amount": "sum(amount)"}}
+        )
+        files[f"models/{ledger}_names.sql"] = VIEW + f"select * from {{{{ collapsing.final(ref('{ledger}_by_name')) }}}}"
+    tested = ", ".join(f"{{name: {ledger}, data_tests: [collapsing.collapsed]}}" for ledger in ledgers)
+    return files | {"models/feed.yml": f"models: [{tested}]"}
+
+
+def _files(variants: Variants) -> dict[str, str]:
+    """Give the models of engines over ARRIVALS, up to the block of the variable `upto`."""
     arrived = values((position, block, *row) for block, rows in ARRIVALS.items() for position, row in enumerate(rows))
     staged = f"select * from values {arrived} as t (position, block, id, version, is_deleted, payload, sign)"
     until = "where block <= '{{ var('upto') }}'"
@@ -123,23 +155,23 @@ def _files(whole: list[str], keyed: list[str]) -> dict[str, str]:
         "models/keys_signed.sql": f"{VIEW}select *, 'b1' as block from ({once})",
         "models/keys_events.sql": f"{VIEW}select * from ({once}) lateral view explode(array('b1', 'b2')) as block {until}",
     }
-    finals = []
     for name, settings in ENGINES.items():
         stage = "signed" if "input" in settings else "events"
         body = f"ledger(ref('stage_{stage}'))"
-        files[f"models/{name}.sql"] = model(body, settings | {"key": "id", "block": "block"})
-        if name in whole:
+        if name in variants.by_block:
+            files[f"models/{name}.sql"] = model(body, settings | {"key": "id", "block": "block"})
+        if name in variants.whole:
             # nothing but order_by says here which block came first
             files[f"models/{name}_whole.sql"] = model(body, settings | {"key": "id", "order_by": ["block", "position"]})
-        if name in keyed:
+        if name in variants.keyed:
             files[f"models/{name}_keys.sql"] = model(f"ledger(ref('keys_{stage}'))", settings | {"key": KEY, "block": "block"})
-        finals += [
-            f"select '{ledger}' as ledger, id, payload from {{{{ collapsing.final(ref('{ledger}')) }}}}"
-            for ledger in [name, *([f"{name}_whole"] if name in whole else [])]
-        ]
-    files["models/finals.sql"] = VIEW + "\nunion all\n".join(finals)
+    files["models/finals.sql"] = VIEW + "\nunion all\n".join(
+        f"select '{ledger}' as ledger, id, payload from {{{{ collapsing.final(ref('{ledger}')) }}}}"
+        for ledger in [*variants.by_block, *(f"{name}_whole" for name in variants.whole)]
+    )
     files["models/keyed.sql"] = VIEW + "\nunion all\n".join(
-        f"select '{name}' as ledger, {', '.join(KEY)} from {{{{ collapsing.final(ref('{name}_keys')) }}}}" for name in keyed
+        f"select '{name}' as ledger, {', '.join(KEY)} from {{{{ collapsing.final(ref('{name}_keys')) }}}}"
+        for name in variants.keyed
     )
     return files
 
@@ -147,7 +179,7 @@ def _files(whole: list[str], keyed: list[str]) -> dict[str, str]:
 @pytest.fixture(scope="module")
 def project(make_project, variants):
     """One project of all that this file folds; nothing of it is there yet."""
-    project = make_project("engines", _files(*variants) | FEED | BROKEN)
+    project = make_project("engines", _files(variants) | _feed_files(variants.fed) | BROKEN)
     project.sql("create schema if not exists engines")
     project.sql(f"create table engines.arrived ({CHANGES}) using parquet")
     return project
@@ -155,52 +187,43 @@ def project(make_project, variants):
 
 @pytest.fixture(scope="module")
 def engines(project, variants):
-    """Fold ARRIVALS block by block through every engine, with and without a block token; the project with what they hold."""
-    whole, keyed = variants
-    ledgers = [*ENGINES, *(f"{name}_whole" for name in whole), *(f"{name}_keys" for name in keyed)]
+    """Fold ARRIVALS block by block through engines, with and without a block token; the project with what they hold."""
     stages = ["stage_signed", "stage_events", "keys_signed", "keys_events"]
-    project.run("run", "--select", *stages, *ledgers, "finals", "keyed", variables={"upto": "b1"})
-    project.run("run", "--select", *stages, *ledgers, variables={"upto": "b2"})
+    project.run("run", "--select", *stages, *variants.ledgers, "finals", "keyed", variables={"upto": "b1"})
+    # of keys of signed rows there is one block
+    later = [name for name in variants.ledgers if not name.endswith("signed_keys")]
+    project.run("run", "--select", "stage_signed", "stage_events", "keys_events", *later, variables={"upto": "b2"})
     return project
 
 
-@pytest.mark.parametrize("name", ENGINES)
+@pytest.mark.parametrize("name", each(ENGINES, BY_BLOCK))
 def test_final_after_two_blocks(engines, name: str) -> None:
     rows = engines.rows(f"select id, payload from finals where ledger = '{name}'")
     assert sorted(rows) == sorted(LIVE[name].items())
 
 
-def test_a_run_without_news_appends_no_batch(engines, full: bool) -> None:
-    names = [*ENGINES] if full else ["collapsed", "replaced", "signed"]
-    engines.run("run", "--select", *names, variables={"upto": "b2"})
-    assert {name: engines.batches(name)[-1] for name in names} == dict.fromkeys(names, 2)
-
-
-def test_a_stage_without_tokens_is_read_whole_and_ends_in_the_same_rows(engines, variants) -> None:
-    whole, _ = variants
-    ledgers = [f"{name}_whole" for name in whole]
-    counts = {ledger: engines.rows(f"select count(*) from {ledger}") for ledger in ledgers}
-    engines.run("run", "--select", *ledgers, variables={"upto": "b2"})
-    for name, ledger in zip(whole, ledgers, strict=True):
+def test_a_run_without_news_appends_no_batch_and_no_row(engines, variants) -> None:
+    """Without tokens the whole stage is read again; either way it ends in the same rows."""
+    whole = [f"{name}_whole" for name in variants.whole]
+    counts = {ledger: engines.rows(f"select count(*) from {ledger}") for ledger in whole}
+    engines.run("run", "--select", *variants.by_block, *whole, variables={"upto": "b2"})
+    assert {name: engines.batches(name)[-1] for name in variants.by_block} == dict.fromkeys(variants.by_block, 2)
+    for name, ledger in zip(variants.whole, whole, strict=True):
         rows = engines.rows(f"select id, payload from finals where ledger = '{ledger}'")
         assert sorted(rows) == sorted(LIVE[name].items()), ledger
         assert engines.rows(f"select count(*) from {ledger}") == counts[ledger], ledger
 
 
 def test_keys_of_every_type_that_look_alike_are_different_keys(engines, variants) -> None:
-    _, keyed = variants
-    for name in keyed:
+    for name in variants.keyed:
         rows = engines.rows(f"select text, day, moment, price, raw from keyed where ledger = '{name}'")
         assert len(rows) == len(set(map(repr, rows))) == len(TEXTS) + len(KEYS), name
         assert {row[0] for row in rows} == {*TEXTS, "k", "K"}, name
 
 
-FEED_LEDGERS = ["accounts", "versions", "accounts_by_name", "versions_by_name"]
-
-
 @pytest.fixture(scope="module")
-def feed(project):
-    """A change feed in two blocks, signed rows of it in ledgers of both engines, and a projection on each."""
+def feed(project, variants):
+    """A change feed in two blocks, signed rows of it in ledgers, and a projection on each."""
     _change(
         project, "b1", "(1, 'c', null, (1, 'ann', 10, 1)), (2, 'r', null, (2, 'bob', 20, 1)), (3, 'c', null, (3, 'cid', 1, 1))"
     )
@@ -211,7 +234,7 @@ def feed(project):
         "(4, 'u', (1, 'ann', 10, 1), (1, 'bob', 11, 2)), (5, 'd', (2, 'bob', 20, 1), null), (6, null, null, null), "
         "(7, 'u', (1, 'bob', 11, 2), (1, 'bob', 12, 3))",
     )
-    project.run("run", "--select", *FEED_LEDGERS, variables={"upto": "b2"})
+    project.run("run", "--select", *variants.fed, *(f"{name}_by_name" for name in variants.fed), variables={"upto": "b2"})
     return project
 
 
@@ -221,7 +244,7 @@ def _change(project, block: str, rows: str) -> None:
     project.sql(f"insert into engines.arrived select col1, col2, {images}, '{block}' from values {rows}")
 
 
-@pytest.mark.parametrize("ledger", ["accounts", "versions"])
+@pytest.mark.parametrize("ledger", each(FEED_LEDGERS, FED))
 def test_a_change_feed_needs_no_lookup(feed, ledger: str) -> None:
     live = feed.rows(f"select id, name, amount, sign from {ledger}_final order by id")
     assert live == [(1, "bob", 12, 1), (3, "cid", 1, 1)]
@@ -247,36 +270,39 @@ def broken(project):
     return project
 
 
-def _findings(project, name: str) -> list[tuple]:
-    """Run the test collapsed of a ledger; gives the rows that it found."""
-    result = project.invoke("test", "--select", name)
-    (node,) = nodes_of(result)
-    rows = project.rows(node.node.compiled_code)
-    assert str(node.status) == ("fail" if rows else "pass")
-    return sorted(((row[0], json.loads(row[1]), *row[2:]) for row in rows), key=str)
+def _findings(project, *names: str) -> list[list[tuple]]:
+    """Run the test collapsed of ledgers; gives the rows that it found of each."""
+    nodes = {node.node.name: node for node in nodes_of(project.invoke("test", "--select", *names))}
+    found = []
+    for node in [nodes.pop(f"collapsing_collapsed_{name}_") for name in names]:
+        rows = project.rows(node.node.compiled_code)
+        assert str(node.status) == ("fail" if rows else "pass")
+        found.append(sorted(((row[0], json.loads(row[1]), *row[2:]) for row in rows), key=str))
+    assert not nodes
+    return found
 
 
 def test_collapsed_finds_signed_rows_that_were_inserted_twice(broken) -> None:
-    assert _findings(broken, "twice") == [("surplus", {"id": 2}, 2, 0)]
-    assert _findings(broken, "twice_versioned") == [("surplus", {"id": 2}, 2, 0)]
+    assert _findings(broken, "twice", "twice_versioned") == [[("surplus", {"id": 2}, 2, 0)]] * 2
 
 
 def test_collapsed_finds_rows_that_no_run_has_made(broken) -> None:
-    assert _findings(broken, "orders") == []
     columns = "id, version, sign, position, ledger_sign, ledger_block, ledger_batch"
     broken.sql(
         f"insert into engines.orders ({columns}) values "
         "(1, 2, 1, 3, 1, 'x', 9), (2, 1, 1, 1, -1, 'x', 9), (2, 1, 7, 7, -1, 'x', 9), (3, 0, -1, 1, 0, 'x', 9)"
     )
     assert _findings(broken, "orders") == [
-        ("cancel_without_state", {"id": 2}, 0, 1),
-        ("surplus", {"id": 1}, 2, 0),
-        ("surplus", {"id": 2}, 1, 2),
-        ("versions_not_rising", {"id": 1}, 1, 0),
-        ("versions_not_rising", {"id": 3}, 0, 0),
+        [
+            ("cancel_without_state", {"id": 2}, 0, 1),
+            ("surplus", {"id": 1}, 2, 0),
+            ("surplus", {"id": 2}, 1, 2),
+            ("versions_not_rising", {"id": 1}, 1, 0),
+            ("versions_not_rising", {"id": 3}, 0, 0),
+        ]
     ]
     broken.drop_batch("orders", 9)
-    assert _findings(broken, "orders") == []
+    assert _findings(broken, "orders") == [[]]
 
 
 @pytest.mark.parametrize(

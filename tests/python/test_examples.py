@@ -13,8 +13,10 @@ from support.examples import EXPECTED, Rows, expected, first_step, last_step, se
 
 EXAMPLES = ("--select", "path:models/examples")
 
-# The examples of ClickHouse's pages, whose engines test_clickhouse.py compares with its own; --full replays them too.
+# Examples that --full replays too: those of which the articles print no transcript, and those of ClickHouse's pages, whose
+# engines test_clickhouse.py compares with its own.
 REPEATING = (
+    *("example1", "complex_key", "complex_key_by_tenant"),
     *("uact", "uact_negative", "uact_versioned", "hackernews_rmt", "hackernews_views", "hackernews_views_vcmt"),
     *("repl_tbl", "repl_tbl_part"),
 )

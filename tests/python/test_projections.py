@@ -513,7 +513,7 @@ def test_integers_overflow_at_both_ends_only_where_the_total_does(edges) -> None
     project, fold = edges
     columns, models = "id, version, is_deleted, label, n", ("totals", "means")
     greatest, least = 2**63 - 1, "cast('-9223372036854775808' as bigint)"
-    fold("n 1", f"(30, 1, false, 'up', {greatest}L), (31, 1, false, 'down', {least})", columns, *models)
+    fold("n 1", f"(30, 1, false, 'up', {greatest}L), (31, 1, false, 'down', {least})", columns, "totals")
     fold("n 2", f"(32, 1, false, 'up', {least}), (33, 1, false, 'down', {greatest}L)", columns, *models)
     read = "select * from totals_final where label in ('up', 'down') order by label"
     assert project.rows(read) == [("down", -1, -(2**63)), ("up", -1, -(2**63))]
@@ -524,22 +524,22 @@ def test_integers_overflow_at_both_ends_only_where_the_total_does(edges) -> None
         _fails_to_read(project, "totals", "total", label)
         count = f"select mean * 4 from means_final where label = '{label}'"
         assert project.rows(count) == [(pytest.approx(mean * 4, rel=1e-15),)], "a mean of integers is a double: it fits"
-    fold("n 4", ", ".join(f"({id_}, 2, true, null, null)" for id_ in range(40, 44)), columns, *models)
+    fold("n 4", ", ".join(f"({id_}, 2, true, null, null)" for id_ in range(40, 44)), columns, "totals")
     assert project.rows(read) == [("down", -1, -(2**63)), ("up", -1, -(2**63))]
 
 
 def test_decimals_keep_every_digit_and_overflow_is_an_error(edges) -> None:
     project, fold = edges
-    columns, models = "id, version, is_deleted, label, price, big", ("prices", "huge", "huge_means")
+    columns, huge = "id, version, is_deleted, label, price, big", ("huge", "huge_means")
     price, more = "12345678901234567890.123456789012345678BD", "12345678901234567890.123456789012345680BD"
     digit, nines = "0.000000000000000001BD", "9" * 38 + "BD"
-    fold("d 1", f"(50, 1, false, 'd', {price}, {nines}), (51, 1, false, 'd', {digit}, -1BD)", columns, *models)
-    fold("d 2", f"(50, 2, false, 'd', {more}, {nines}), (52, 1, false, 'd', -{price}, 0BD)", columns, *models)
+    fold("d 1", f"(50, 1, false, 'd', {price}, {nines}), (51, 1, false, 'd', {digit}, -1BD)", columns, "prices", *huge)
+    fold("d 2", f"(50, 2, false, 'd', {more}, {nines}), (52, 1, false, 'd', -{price}, 0BD)", columns, "prices", *huge)
     read = "select total, greatest from prices_final where label = 'd'"
     assert project.rows(read) == [(Decimal(3).scaleb(-18), Decimal(more.rstrip("BD")))]
     assert project.rows("select mean from prices_final where label = 'd'") == [(Decimal("0.0000000000000000010000"),)]
     assert project.rows("select total, different from huge_final where label = 'd'") == [(Decimal(10**38 - 2), 3)]
-    fold("d 3", f"(53, 1, false, 'd', {digit}, {nines})", columns, *models)
+    fold("d 3", f"(53, 1, false, 'd', {digit}, {nines})", columns, *huge)
     _fails_to_read(project, "huge", "total", "d")
     _fails_to_read(project, "huge_means", "mean", "d")
 

@@ -243,7 +243,7 @@ FULL = [(name, seed) for seed in range(2, 52) for name in LEDGERS]
 def test_whatever_happens_a_ledger_shows_what_a_few_lines_of_python_say(project, name: str, seed: int, full: bool) -> None:
     sequence = Sequence(project, name, seed)
     try:
-        for _ in range(8 if full else 5):
+        for _ in range(8 if full else 3):
             step = sequence.random.choice(STEPS)
             sequence.done.append(step.__name__)
             step(sequence)

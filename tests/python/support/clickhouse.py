@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
+from collections.abc import Container
 from dataclasses import dataclass
 
 from chdb.session import Session
@@ -138,11 +139,11 @@ class Differential:
         self.project = project
         self.clickhouse = ClickHouse()
 
-    def observe(self, streams: dict[str, list[Stream]]) -> tuple[Observed, Observed]:
+    def observe(self, streams: dict[str, list[Stream]], at_once: Container[str] = KINDS) -> tuple[Observed, Observed]:
         """Give what ClickHouse and what the ledgers show of {kind: streams}, each from empty tables.
 
-        The forms are `final`, `optimized` (what OPTIMIZE FINAL leaves) and, after the last block, `at_once`: the final of a
-        ledger that took all blocks as one batch, which ClickHouse's FINAL must equal too.
+        The forms are `final`, `optimized` (what OPTIMIZE FINAL leaves) and, after the last block of the kinds that `at_once` has,
+        `at_once`: the final of a ledger that took all blocks as one batch, which ClickHouse's FINAL must equal too.
         """
         theirs: Observed = {}
         ours: Observed = {}
@@ -150,7 +151,7 @@ class Differential:
         self._begin(list(streams))
         for number in range(max(blocks.values())):
             kinds = [kind for kind in streams if number < blocks[kind]]
-            ended = [kind for kind in kinds if number == blocks[kind] - 1]
+            ended = [kind for kind in kinds if kind in at_once and number == blocks[kind] - 1]
             for kind in kinds:
                 rows = [
                     (stream, row.id, row.version, row.payload, row.sign, row.is_deleted, position, number)
@@ -202,7 +203,7 @@ class Differential:
         frame.coalesce(1).write.mode("append").insertInto(f"{self.project.schema}.arrived_{kind}")
 
     def _read(self, theirs: Observed, ours: Observed, kinds: list[str], number: int, ended: list[str]) -> None:
-        """Read both sides after a block; `ended` are the kinds that get no more blocks."""
+        """Read both sides after a block; `ended` are the kinds that get no more blocks, and are folded at once too."""
         for kind in kinds:
             how = KINDS[kind]
             select = f"stream, {how.compared}"

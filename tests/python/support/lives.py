@@ -21,8 +21,8 @@ LEDGERS = {
 SUMMED = ("versioned", "collapsed", "signed", "versioned_signed")
 
 
-def project_files(arrived: str) -> dict[str, str]:
-    """Give a project with the ledgers, their projections and two views of all finals, over SQL that gives what arrived."""
+def project_files(arrived: str, ledgers: Iterable[str] = LEDGERS) -> dict[str, str]:
+    """Give a project with ledgers, their projections and two views of all finals, over SQL that gives what arrived."""
     of_events = "position, id, version, is_deleted, amount, block"
     files = {
         "models/stage_events.sql": VIEW + f"select {of_events} from ({arrived}) where is_deleted is not null",
@@ -31,12 +31,12 @@ def project_files(arrived: str) -> dict[str, str]:
         + f"select position, id, version, amount, sign, block from ({arrived}) where sign is not null",
     }
     finals = []
-    for name, settings in LEDGERS.items():
+    for name, settings in ((name, LEDGERS[name]) for name in ledgers):
         stage = "signed" if "input" in settings else "states" if name == "first" else "events"
         files[f"models/{name}.sql"] = model(f"ledger(ref('stage_{stage}'))", settings)
         finals.append(f"select '{name}' as ledger, id, version, amount from {{{{ collapsing.final(ref('{name}')) }}}}")
     sums = []
-    for name in SUMMED:
+    for name in [name for name in SUMMED if name in ledgers]:
         files[f"models/sums_of_{name}.sql"] = model(
             f"projection(ref('{name}'))", {"group_by": {"odd": "id % 2"}, "measures": {"n": "count(*)", "amount": "sum(amount)"}}
         )
@@ -104,9 +104,11 @@ class Life:
         assert sorted(map(tuple, rows(of_sums))) == sorted(groups)
 
 
-def live_project(make_project: Callable, name: str, files: dict[str, str] | None = None) -> tuple[DbtProject, Life]:
+def live_project(
+    make_project: Callable, name: str, files: dict[str, str] | None = None, ledgers: Iterable[str] = LEDGERS
+) -> tuple[DbtProject, Life]:
     """Give a project over the table `arrived` of a schema of its own name, nothing staged yet, and the life to stage there."""
-    project = make_project(name, project_files(f"select * from {name}.arrived") | (files or {}))
+    project = make_project(name, project_files(f"select * from {name}.arrived", ledgers) | (files or {}))
     project.sql(f"create schema if not exists {name}")
     project.sql(f"create table {name}.arrived ({SCHEMA}) using parquet")
     return project, Life()
