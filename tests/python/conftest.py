@@ -44,43 +44,29 @@ LONG = (
     "test_joined.py",
     "test_corners.py",
     "test_optimize.py",
-    "test_engines.py",
     "test_tools.py",
-    "test_status.py",
-    "test_crash.py",
-    "test_generic_tests.py",
     "test_hive.py",
-<<<<<<< HEAD
-    "test_clickhouse.py",
-=======
-    "test_tools.py",
+    "test_status.py",
+    "test_generic_tests.py",
     "test_engines.py",
     "test_package.py",
-    "test_status.py",
->>>>>>> ee454a16840d8510ec17c9ed89efeec70d2a2e8f
     "test_examples.py",
     "test_undo.py",
+    "test_projections.py",
     "test_crash.py",
-    "test_projections.py",
     "test_intake.py",
-<<<<<<< HEAD
-    "test_package.py",
-    "test_projections.py",
-=======
-    "test_optimize.py",
     "test_consumer.py",
     "test_unit_tests.py",
->>>>>>> ee454a16840d8510ec17c9ed89efeec70d2a2e8f
     "test_shards.py",
     "test_clickhouse.py",
     "test_batch_equal.py",
-    "test_measures.py",
     "test_stages.py",
+    "test_measures.py",
     "test_flights.py",
     "test_row_sql.py",
+    "test_upkeep.py",
     "test_sequences.py",
     "test_settings.py",
-    "test_upkeep.py",
     "test_decisions.py",
 )
 

@@ -11,21 +11,12 @@ from support.dbt_project import statement_of
 
 
 def case(begins: str, place: int = 1, only: tuple[str, ...] = (), full: bool = False):
-<<<<<<< HEAD
-    """Give a case named for how a statement begins; `only` names the targets whose runs have it, if not all have.
-
-    `full` leaves it to the full run.
-    """
-    marks = [pytest.mark.only(*only)] if only else []
-    return pytest.param(begins, place, id=" ".join(begins.split()[:3]), marks=marks + [pytest.mark.full] * full)
-=======
     """Give a case named for how a statement begins.
 
     `only` names the targets whose runs have it, if not all have; `full` leaves it to the full run.
     """
     marks = [pytest.mark.only(*only)] * bool(only) + [pytest.mark.full] * full
     return pytest.param(begins, place, id=" ".join(begins.split()[:3]), marks=marks)
->>>>>>> ee454a16840d8510ec17c9ed89efeec70d2a2e8f
 
 
 class Died(Exception):
