@@ -26,7 +26,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 FORMATS = ("parquet", "delta", "iceberg")
 # How statements of a run begin, on every target; names may be quoted, and in a catalog.
-INSERT = r"^insert (?:overwrite table|into) \S*?\b{}`? (?:partition|replace)"
+INSERT = r"^insert (?:overwrite table|into) \S*?\b{}`? (?:partition|replace|select)"
 RACES = 5
 
 

@@ -11,9 +11,7 @@ from support.lives import LEDGERS, built, live_project, stage
 from support.targets import PLAIN, TARGETS, WITH_LOG
 
 # Where a run dies: before the statement that begins so; `{}` is the model.
-APPEND = dict.fromkeys(TARGETS, "insert overwrite table crash.{} ") | dict.fromkeys(
-    WITH_LOG, "insert into crash.{} replace where"
-)
+APPEND = dict.fromkeys(TARGETS, "insert overwrite table crash.{} ") | dict.fromkeys(WITH_LOG, "insert into crash.{} ")
 OTHER = b'{"engine": "other"}'.hex()  # what a table was created for, as its properties have it
 # What comes before the rows are classified only reads.
 LEDGER_STEPS = [
@@ -28,7 +26,7 @@ LEDGER_STEPS = [
 PROJECTION_STEPS = [
     case("describe table extended crash.{}", full=True),
     case("insert overwrite table crash.{} ", only=PLAIN),
-    case("insert into crash.{} replace where", only=WITH_LOG),
+    case("insert into crash.{} ", only=WITH_LOG),
 ]
 
 

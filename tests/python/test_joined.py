@@ -241,7 +241,7 @@ def test_whatever_happens_final_is_the_join_of_the_finals(project, joined, seed:
 STATEMENTS = (
     *("select substring_index", "cache table `dying__wide__changed_shops", "cache table `dying__wide__stayed"),
     *("cache table `dying__wide__unread", "cache table `dying__wide__classified", "insert overwrite table dying.wide__manifest"),
-    *("insert overwrite table dying.wide ", "insert into dying.wide replace", "insert overwrite table dying.wide__history"),
+    *("insert overwrite table dying.wide ", "insert into dying.wide ", "insert overwrite table dying.wide__history"),
     "drop view",
 )
 
@@ -253,7 +253,7 @@ def test_a_run_that_dies_before_any_statement_is_made_good_by_the_next(make_proj
     world = World(project, 7, ("wide",))
     world.land(*STAGES, *STAGES)
     project.run("run")
-    never = "insert overwrite table dying.wide " if target != "parquet" else "insert into dying.wide replace"
+    never = "insert overwrite table dying.wide " if target != "parquet" else "insert into dying.wide "
     for begins in STATEMENTS:
         if begins == never:
             continue
@@ -367,7 +367,7 @@ def test_a_preview_shows_what_the_next_run_appends(small: DbtProject, target: st
     ]
     if full:
         project.run("run", "--select", "wide", "--empty")
-    appends = "insert overwrite table small.wide " if target in PLAIN else "insert into small.wide replace"
+    appends = "insert overwrite table small.wide " if target in PLAIN else "insert into small.wide "
     for begins in (appends, "insert overwrite table small.wide__history"):
         failpoint = Failpoint(("wide",), begins, 1)
         project.invoke("run", "--select", "wide", callbacks=[failpoint])
