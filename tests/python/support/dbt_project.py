@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
+import jinja2
 from dbt.cli.main import dbtRunner, dbtRunnerResult
 from dbt.contracts.graph.manifest import Manifest
 from dbt.version import __version__ as dbt_version
@@ -14,6 +15,19 @@ from dbt_common.events.base_types import EventMsg
 from pyspark.sql import SparkSession
 
 REPOSITORY = Path(__file__).resolve().parents[3]
+
+_parse, _trees = jinja2.Environment.parse, {}
+
+
+def _parse_once(environment: jinja2.Environment, source: str, *names: str | None) -> jinja2.nodes.Template:
+    """Parse a template, or give what came of it before: dbt only reads it, and does so for each macro of each project."""
+    template = type(environment), *environment.extensions, source
+    if template not in _trees:
+        _trees[template] = _parse(environment, source, *names)
+    return _trees[template]
+
+
+jinja2.Environment.parse = _parse_once
 
 VIEW = "{{ config(materialized='view') }}\n"
 # Variables on which the names of tables depend: dbt asks for them when it parses. Others are looked up when a model runs.
