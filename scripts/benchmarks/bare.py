@@ -1,4 +1,4 @@
-"""The package's own SQL without dbt: the fold as it compiles and the sums of what it appends, run by Spark alone."""
+"""The SQL of a batch without dbt, run by Spark alone: of the package the fold as it compiles, and of a peer its MERGE."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from session import Bench
+
+
+PROPERTIES = ("delta.enable", "write.", "format-version")  # how the names begin of those that say how a table is written
 
 
 class Bare:
@@ -49,3 +52,30 @@ class Bare:
             f"sum(metric2 * ledger_sign) as metric2, {self._number} as ledger_batch "
             f"from bare where ledger_batch = {self._number} and ledger_sign <> 0 group by {group}"
         )
+
+
+class BareMerge:
+    """A MERGE into a copy of a peer's table, and its sums built again."""
+
+    def __init__(self, bench: Bench, model: str, groups: Sequence[str]) -> None:
+        self._bench, self._table, self._groups = bench, f"bare_{model}", groups
+        found = [tuple(row) for row in bench.sql(f"show tblproperties {model}")]
+        properties = ", ".join(f"'{name}' = '{value}'" for name, value in found if name.startswith(PROPERTIES))
+        bench.sql(f"create table {self._table} using {bench.target} tblproperties ({properties}) as select * from {model}")
+
+    def run(self, load: str) -> None:
+        """Merge a load of the events, and sum up all rows by each group."""
+        columns = ", ".join(self._bench.spark.table(self._table).columns)
+        self._bench.sql(
+            f"merge into {self._table} as stored using (select {columns} from events where load = '{load}') as arrived "
+            "on stored.id = arrived.id when matched then update set * when not matched then insert *"
+        )
+        for group in self._groups:
+            self._bench.sql(
+                f"create or replace table {self.sums(group)} using {self._bench.target} as select {group}, count(*) as n, "
+                f"sum(metric1) as metric1, sum(metric2) as metric2 from {self._table} where not is_deleted group by {group}"
+            )
+
+    def sums(self, group: str) -> str:
+        """Give the table of the sums by a group."""
+        return f"{self._table}_by_{group}"

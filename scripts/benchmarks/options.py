@@ -50,6 +50,7 @@ def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[st
     parser.add_argument("--projections", type=int, choices=(1, 2, 3))
     parser.add_argument("--order", choices=("random", "time"))
     parser.add_argument("--peers", choices=("all", *merge.CHOICES))
+    parser.add_argument("--form", choices=merge.FORMS)
     given = vars(parser.parse_args(arguments))
     asked, scale, target = given.pop("measures"), given.pop("scale"), given.pop("target")
     given = {name: value for name, value in given.items() if value is not None}

@@ -94,7 +94,7 @@ class Results:
     @property
     def name(self) -> str:
         """The name of the files: the measure, the target and the setting."""
-        values = [str(value) for name, value in self.setting.items() if name not in ("rounds", "bare")]
+        values = [str(value) for name, value in self.setting.items() if name != "rounds"]
         return "-".join([self.measure, self.target, *values])
 
     @property
