@@ -102,10 +102,14 @@ class Bench:
         return self._clickhouse
 
     def close(self) -> None:
-        """Stop what was started."""
+        """Stop what was started, and wait for Java to end: until then it holds the metastore, and the next bench could not start."""
         if self._clickhouse:
             self._clickhouse.close()
+        java = self.spark.sparkContext._gateway
         self.spark.stop()
+        java.shutdown()
+        java.proc.stdin.close()
+        java.proc.wait()
 
     def meter(self) -> Meter:
         """Give a meter of what Spark, and ClickHouse if it is there, use."""

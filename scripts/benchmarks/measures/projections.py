@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from session import Bench
 
 SIZES = {
-    "smoke": {"rows": 20_000, "batch": 2_000, "order": "random", "deletes": 0, "rounds": 2},
+    "smoke": {"rows": 20_000, "batch": 2_000, "order": "random", "deletes": 0, "rounds": 1},
     "default": {"rows": 1_000_000, "batch": 100_000, "order": "random", "deletes": 0, "rounds": 5},
     "large": {"rows": 5_000_000, "batch": 100_000, "order": "random", "deletes": 0, "rounds": 5},
 }
