@@ -102,7 +102,7 @@ class Bench:
         return self._clickhouse
 
     def close(self) -> None:
-        """Stop what was started, and wait for Java to end: until then it holds the metastore, and the next bench could not start."""
+        """Stop what was started, and wait for Java to end: until then the metastore is open, and the next bench is refused."""
         if self._clickhouse:
             self._clickhouse.close()
         java = self.spark.sparkContext._gateway

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import subprocess
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from rich.console import Console
 
 import options
 from page import MARKED, PAGE, filled
 from results import COSTS, Comparison, Results, markdown, svg
+from turns import compare
 
 pytestmark = pytest.mark.only("parquet")
 
@@ -38,6 +42,35 @@ def test_a_table_has_seconds_the_median_of_ratios_and_the_costs_that_were_measur
         r"| row_number \| the stage | 4.00 | 6.00 | 9.00 | 3.00 | 8 | 2,000,000 |",
         "| final | 1.00 | 2.00 | 3.00 | 1.00 | 3 | 0 |",
     ]
+
+
+def _bench() -> SimpleNamespace:
+    """Give what stands in for a session: a meter that says of each work which one it was."""
+    number = itertools.count(1)
+    meter = SimpleNamespace(begin=lambda: None, end=lambda: {"seconds": float(next(number))})
+    return SimpleNamespace(meter=lambda: meter, console=Console(quiet=True))
+
+
+def test_ways_take_turns_and_the_first_round_warms_up(results: Results) -> None:
+    heard: list[str] = []
+    ways = {name: lambda name=name: heard.append(name) for name in ("a", "b", "c")}
+    found = compare(
+        _bench(), results, "Three ways", ways, rounds=2, before=lambda: heard.append("<"), after=lambda: heard.append(">")
+    )
+    assert "".join(heard) == "<abc><bca><cab>"
+    assert found == Comparison(
+        "Three ways", "c", {way: {"seconds": times} for way, times in {"a": [6, 8], "b": [4, 9], "c": [5, 7]}.items()}
+    )
+    assert results.comparisons[-1] is found
+
+
+def test_no_time_counts_when_answers_differ(results: Results) -> None:
+    before = list(results.comparisons)
+    ways = {"a": lambda: [("x", 1)], "b": lambda: [("x", 2)]}
+    with pytest.raises(RuntimeError, match="Two ways: the answers differ"):
+        compare(_bench(), results, "Two ways", ways)
+    assert results.comparisons == before
+    compare(_bench(), results, "Two ways", ways, same_answer=False)
 
 
 def test_figures_come_back_as_they_were_written_and_the_drawing_stands_beside_them(results: Results, tmp_path: Path) -> None:
