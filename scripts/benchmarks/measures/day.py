@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from session import Bench
 
 SIZES = {
-    "smoke": {"rows": 20_000, "batch": 1_000, "batches": 3, "order": "random", "deletes": 0},
+    "smoke": {"rows": 20_000, "batch": 1_000, "batches": 2, "order": "random", "deletes": 0},
     "default": {"rows": 500_000, "batch": 10_000, "batches": 20, "order": "random", "deletes": 0},
     "large": {"rows": 5_000_000, "batch": 100_000, "batches": 100, "order": "random", "deletes": 0},
 }
