@@ -39,8 +39,11 @@ def main() -> None:
             for name, setting in settings.items():
                 bench.drop()
                 results = Results(name, target, setting, _machine(bench))
-                options.MEASURES[name].run(bench, results)
-                bench.console.print(f"[dim]{results.write(local / 'results')}", soft_wrap=True)
+                try:
+                    options.MEASURES[name].run(bench, results)
+                finally:  # what was measured is kept, whatever stopped the rest
+                    if results.comparisons:
+                        bench.console.print(f"[dim]{results.write(local / 'results')}", soft_wrap=True)
             bench.close()
     except InUse as error:
         sys.exit(f"[bench] {error}")

@@ -70,7 +70,7 @@ def run(bench: Bench, results: Results) -> None:
     bench.run("stg_events")
     what = f"{given['rows']:,} keys, {len(groups)} projection{'s' * (len(groups) > 1)}"
     first = {"rounds": 1, "warm_up": 0, "before": stream.land, "after": check}
-    compare(bench, results, f"The first load, cold: {what}", ways, base=OURS, **first)
+    compare(bench, results, f"The first load of {what}, in code that is not compiled yet", ways, base=OURS, **first)
     heard.clear()
     title = f"A batch of {given['batch']:,} into {what}, {given['order']}, {given['deletes']} % deletes"
     compare(bench, results, title, ways, base=OURS, before=stream.land, after=check)
