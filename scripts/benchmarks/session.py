@@ -43,8 +43,8 @@ class Bench:
         self.dbt("show", "--inline", "select 1")
         self.spark = SparkSession.builder.getOrCreate()
         log4j = self.spark._jvm.org.apache.logging.log4j
-        # Hive writes a page for each Delta table that is replaced, and a line for each partition whose folder is gone. Neither is an
-        # error, and the peer would pay for the writing.
+        # Hive writes a page for each Delta table that is replaced, and a line for each partition whose folder is gone. Neither is
+        # an error, and the peer would pay for the writing.
         log4j.core.config.Configurator.setLevel("org.apache.hadoop.hive", log4j.Level.OFF)
         self.sql(f"create schema if not exists {self.schema}")
         self.sql(f"use {self.schema}")
