@@ -51,16 +51,15 @@ def main() -> None:
 
 def _machine(bench: Bench) -> dict[str, Any]:
     """Say what the figures were made on, for whoever reads them later."""
-    java = bench.spark._jvm.System.getProperty("java.version")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return {
-        "on": datetime.date.today().isoformat(),
+        "date": datetime.date.today().isoformat(),
         "cores": os.cpu_count(),
-        "memory in GiB": round(memory),
+        "memory": f"{memory:.0f} GiB",
         "system": platform.system(),
         "Spark": bench.spark.version,
-        "Java": java,
-        "driver memory": bench.spark.conf.get("spark.driver.memory"),
+        "Java": bench.spark._jvm.System.getProperty("java.version"),
+        "driver": bench.spark.conf.get("spark.driver.memory"),
     }
 
 

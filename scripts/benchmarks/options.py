@@ -73,6 +73,6 @@ def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[st
             others = [measure for measure in chosen if measure not in takers]
             parser.error(f"--{name} is no option of {', '.join(others)}")
     return target, {
-        name: {option: given.get(option, value) for option, value in measure.SIZES[scale].items()}
+        name: {"scale": scale} | {option: given.get(option, value) for option, value in measure.SIZES[scale].items()}
         for name, measure in chosen.items()
     }

@@ -21,9 +21,11 @@ MARKED = re.compile(r"(?P<begin><!-- bench: (?P<name>[a-z-]+) -->\n).*?(?P<end><
 
 
 def filled(page: str, results: Iterable[Results]) -> str:
-    """Give the page with the figures in it. ValueError where it has no marks for some of them."""
+    """Give the page with the figures in it. ValueError where it has no marks for some of them, or they are a smoke's."""
     tables: dict[str, list[str]] = {}
     for one in results:
+        if one.setting.get("scale") == "smoke":
+            raise ValueError(f"the figures of {one.name} are those of --scale smoke, which mean nothing: they are not for a page")
         tables.setdefault(f"{one.measure}-{one.target}", []).append(markdown(one))
     marks = [mark["name"] for mark in MARKED.finditer(page)]
     unknown = sorted(set(tables) - set(marks))

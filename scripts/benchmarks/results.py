@@ -75,9 +75,9 @@ class Results:
     measure, target : str
         Which measure, on which format of tables.
     setting : dict
-        The options that the measure was started with: sizes, and whatever else it takes.
+        The options that the measure was started with: scale, sizes, and whatever else it takes.
     machine : dict
-        What it ran on.
+        What it ran on, and when.
     comparisons : list
         In the order in which they are shown.
     parts : dict
@@ -123,14 +123,14 @@ class Results:
 
 def markdown(results: Results) -> str:
     """Give the figures as tables for a page, under a line that says with what they were made."""
-    machine = ", ".join(f"{name} {_text(value)}" for name, value in results.machine.items())
-    parts = [f"`{results.measure}` on {results.target}: {results.made_with}. {machine}."]
+    ran = "{date}: {cores} cores, {memory}, {driver} of it for the driver, {system}, Spark {Spark}, Java {Java}"
+    parts = [f"`{results.measure}` on {results.target} ({results.made_with}), {ran.format(**results.machine)}."]
     for one in results.comparisons:
         shown = [place for place in range(len(HEADINGS)) if place < 5 or any(row[place] for row in one.rows())]
-        table = [[one.heading, *(HEADINGS[place] for place in shown[1:])]]
+        table = [[HEADINGS[place] for place in shown]]
         table += [["---"] + ["---:"] * (len(shown) - 1)]
         table += [[row[place].replace("|", "\\|") for place in shown] for row in one.rows()]
-        parts.append("\n".join(f"| {' | '.join(cells)} |" for cells in table))
+        parts += [f"**{one.heading}**", "\n".join(f"| {' | '.join(cells)} |" for cells in table)]
     return "\n\n".join(parts)
 
 

@@ -29,15 +29,21 @@ def results() -> Results:
         OTHER: {"seconds": [4.0, 9.0, 6.0], "CPU seconds": [8.0, 8.0, 9.0], "rows read": [2e6, 2e6, 2e6]},
         OURS: {"seconds": [2.0, 3.0, 1.0], "CPU seconds": [3.0, 3.0, 3.0], "rows read": [0.0, 0.0, 0.0]},
     }
-    machine = {"on": "2026-11-23", "cores": 2}
-    return Results("final", "parquet", {"rows": 20_000, "rounds": 3}, machine, [Comparison("Every row", OURS, ways)])
+    machine = {"date": "2026-11-23", "cores": 2, "memory": "24 GiB", "system": "Linux"}
+    machine |= {"Spark": "4.1.4", "Java": "17.0.15", "driver": "4g"}
+    return Results(
+        "final", "parquet", {"scale": "default", "rows": 20_000, "rounds": 3}, machine, [Comparison("Every row", OURS, ways)]
+    )
 
 
 def test_a_table_has_seconds_the_median_of_ratios_and_the_costs_that_were_measured(results: Results) -> None:
     assert markdown(results).splitlines() == [
-        "`final` on parquet: rows 20,000, rounds 3. on 2026-11-23, cores 2.",
+        "`final` on parquet (scale default, rows 20,000, rounds 3), 2026-11-23: 2 cores, 24 GiB, 4g of it for the driver, Linux, "
+        "Spark 4.1.4, Java 17.0.15.",
         "",
-        "| Every row, 3 rounds; ratio to final | least, s | median, s | most, s | ratio | CPU, s | rows read |",
+        "**Every row, 3 rounds; ratio to final**",
+        "",
+        "|  | least, s | median, s | most, s | ratio | CPU, s | rows read |",
         "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
         r"| row_number \| the stage | 4.00 | 6.00 | 9.00 | 3.00 | 8 | 2,000,000 |",
         "| final | 1.00 | 2.00 | 3.00 | 1.00 | 3 | 0 |",
@@ -75,7 +81,7 @@ def test_no_time_counts_when_answers_differ(results: Results) -> None:
 
 def test_figures_come_back_as_they_were_written_and_the_drawing_stands_beside_them(results: Results, tmp_path: Path) -> None:
     file = results.write(tmp_path / "results")
-    assert file.name == "final-parquet-20000.json"
+    assert file.name == "final-parquet-default-20000.json"
     assert Results.read(file) == results
     drawing = ElementTree.parse(file.with_suffix(".svg")).getroot()
     texts = [text.text for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
@@ -113,6 +119,12 @@ def test_figures_without_marks_are_refused(results: Results) -> None:
         filled(MARKS.format("day-delta", ""), [results])
 
 
+def test_figures_of_a_smoke_are_refused(results: Results) -> None:
+    results.setting["scale"] = "smoke"
+    with pytest.raises(ValueError, match="final-parquet-smoke-20000 are those of --scale smoke"):
+        filled(MARKS.format("final-parquet", ""), [results])
+
+
 def test_the_page_has_marks_for_every_measure_and_target() -> None:
     marks = [mark["name"] for mark in MARKED.finditer(PAGE.read_text(encoding="utf-8"))]
     assert sorted(marks) == sorted(f"{name}-{target}" for name, measure in options.MEASURES.items() for target in measure.TARGETS)
@@ -141,7 +153,8 @@ def test_every_cost_stands_in_the_help() -> None:
 def test_options_take_the_place_of_single_numbers_of_a_scale() -> None:
     target, settings = options.read(["merge", "--scale", "smoke", "--rows", "5", "--order", "time", "--target", "delta"])
     assert target == "delta"
-    assert settings == {"merge": options.MEASURES["merge"].SIZES["smoke"] | {"rows": 5, "order": "time"}}
+    of_scale = {"scale": "smoke"} | options.MEASURES["merge"].SIZES["smoke"]
+    assert settings == {"merge": of_scale | {"rows": 5, "order": "time"}}
 
 
 def test_without_a_name_all_are_measured() -> None:
