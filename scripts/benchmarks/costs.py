@@ -16,7 +16,8 @@ if TYPE_CHECKING:
 
     from clickhouse import ClickHouse
 
-FILES_READ = re.compile(r"SQLPlanMetric\(number of (?:files read|scanned data files),(\d+),")
+# as scans of files, of Delta and of plain parquet, and those of Iceberg call it
+FILES_READ = re.compile(r"SQLPlanMetric\(number of (?:files read|result data files),(\d+),")
 EXECUTIONS = 1000  # that Spark remembers
 
 
