@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from clickhouse import ClickHouse
 
-# as scans of files, of Delta and of plain parquet, and those of Iceberg call it
+# what scans of plain parquet and Delta call it, and what those of Iceberg do
 FILES_READ = re.compile(r"SQLPlanMetric\(number of (?:files read|result data files),(\d+),")
 EXECUTIONS = 1000  # that Spark remembers
 
