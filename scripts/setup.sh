@@ -160,7 +160,8 @@ _python_find() {
 
 # --- The virtual environment ------------------------------------------------------------------------------------------
 
-# What the stamp says of an installed lock. Every lock has a line; requirements-dev.txt covers requirements.txt.
+# What the stamp says of an installed lock. Every lock has a line; requirements-dev.txt covers requirements-bench.txt, and that covers
+# requirements.txt.
 _lock_line() { (cd "$COLLAPSING_ROOT" && cksum "$1"); }
 
 _pip_install() {
@@ -282,6 +283,7 @@ _venv_make() {
         printf '%s\n' "$VENV"
         _lock_line "$lock"
         [ "$lock" = requirements.txt ] || [ "$lock" = requirements-docs.txt ] || _lock_line requirements.txt
+        [ "$lock" != requirements-dev.txt ] || _lock_line requirements-bench.txt
     } >"$stamp.new"
     mv "$stamp.new" "$stamp"
     setup_say "virtual environment ${VENV##*/} is ready ($((SECONDS - started)) s)"

@@ -16,16 +16,4 @@
         }.get(target.name, {}),
     )
 }}
-select
-    id,
-    version,
-    dim1,
-    dim2,
-    kind,
-    metric1,
-    metric2,
-    payload,
-    is_deleted
-from {{ ref('stg_events') }}
--- its run is told which load is new, so that it need not look for it
-where {{ "load = '" ~ var("load") ~ "'" if is_incremental() else "true" }}
+{{ arrived() }}

@@ -1,0 +1,81 @@
+"""The SQL of a batch without dbt, run by Spark alone: of the package the fold as it compiles, and of a peer its MERGE."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from session import Bench
+
+
+PROPERTIES = ("delta.enable", "write.", "format-version")  # how the names begin of those that say how a table is written
+
+
+class Bare:
+    """The statements that a batch of the ledger `folded` and its projections cannot do without, writing into tables of their own.
+
+    They read the ledger as it was before the batch, so that it does not matter whether its own run comes first.
+    """
+
+    def __init__(self, bench: Bench, groups: Sequence[str]) -> None:
+        self._bench, self._groups = bench, groups
+        self._number, self._fold = 0, ""
+        kept = f"using {bench.target} partitioned by (ledger_batch)"
+        bench.sql(f"create table bare {kept} as select * from folded where false")
+        for group in groups:
+            bench.sql(f"create table bare_by_{group} {kept} as {self._sums(group)}")
+
+    def compile(self) -> None:
+        """Make ready for the batch that the ledger's next run will fold."""
+        self._number = 1 + (self._bench.sql("select max(abs(ledger_batch)) from folded")[0][0] or 0)
+        self._bench.sql(f"create or replace temp view earlier as select * from folded where ledger_batch < {self._number}")
+        self._fold = re.sub(rf"\b{self._bench.schema}\.folded\b", "earlier", self._bench.compiled("folded"))
+
+    def run(self) -> None:
+        """Append the batch, and its sums."""
+        self._bench.sql(f"insert into bare {self._fold}")
+        for group in self._groups:
+            self._bench.sql(f"insert into bare_by_{group} {self._sums(group)}")
+
+    def check(self) -> None:
+        """Compare with what the ledger's own run has appended. RuntimeError where it differs."""
+        batch = f"where ledger_batch = {self._number}"
+        if not self._bench.is_equal(f"select * from bare {batch}", f"select * from folded {batch}"):
+            raise RuntimeError("the compiled SQL and the run of the package have appended different rows")
+
+    def _sums(self, group: str) -> str:
+        """Give the query of what the batch adds to each group."""
+        return (
+            f"select {group}, sum(ledger_sign) as n, sum(metric1 * ledger_sign) as metric1, "
+            f"sum(metric2 * ledger_sign) as metric2, {self._number} as ledger_batch "
+            f"from bare where ledger_batch = {self._number} and ledger_sign <> 0 group by {group}"
+        )
+
+
+class BareMerge:
+    """A MERGE into a copy of a peer's table, and its sums built again."""
+
+    def __init__(self, bench: Bench, model: str, groups: Sequence[str]) -> None:
+        self._bench, self._table, self._groups = bench, f"bare_{model}", groups
+        found = [tuple(row) for row in bench.sql(f"show tblproperties {model}")]
+        properties = ", ".join(f"'{name}' = '{value}'" for name, value in found if name.startswith(PROPERTIES))
+        bench.sql(f"create table {self._table} using {bench.target} tblproperties ({properties}) as select * from {model}")
+
+    def run(self, load: str) -> None:
+        """Merge a load of the events, and sum up all rows by each group."""
+        columns = ", ".join(self._bench.spark.table(self._table).columns)
+        self._bench.sql(
+            f"merge into {self._table} as stored using (select {columns} from events where load = '{load}') as arrived "
+            "on stored.id = arrived.id when matched then update set * when not matched then insert *"
+        )
+        for group in self._groups:
+            self._bench.sql(
+                f"create or replace table {self.sums(group)} using {self._bench.target} as select {group}, count(*) as n, "
+                f"sum(metric1) as metric1, sum(metric2) as metric2 from {self._table} where not is_deleted group by {group}"
+            )
+
+    def sums(self, group: str) -> str:
+        """Give the table of the sums by a group."""
+        return f"{self._table}_by_{group}"

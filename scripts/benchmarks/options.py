@@ -1,0 +1,78 @@
+"""The command line: which measures, at which sizes. It is read before Spark and dbt are loaded, which takes seconds."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from types import ModuleType
+from typing import Any
+
+from measures import (
+    day,
+    final,
+    first_load,
+    growth,
+    last_state,
+    many_batches,
+    merge,
+    old_blocks,
+    overhead,
+    projections,
+    shards,
+)
+
+MEASURES: dict[str, ModuleType] = {
+    "merge": merge,
+    "growth": growth,
+    "final": final,
+    "projections": projections,
+    "first-load": first_load,
+    "overhead": overhead,
+    "day": day,
+    "last-state": last_state,
+    "old-blocks": old_blocks,
+    "many-batches": many_batches,
+    "shards": shards,
+}
+SCALES = ("smoke", "default", "large")
+NUMBERS = ("rows", "batch", "blocks", "batches", "rounds")
+
+
+def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[str, Any]]]:
+    """Give the target, and the setting of each measure that is asked for. Ends the process where something is wrong."""
+    parser = argparse.ArgumentParser(prog="scripts/bench", description="Measure what the documents claim about speed.")
+    parser.add_argument("measures", nargs="*", metavar="measure", help=", ".join(MEASURES))
+    parser.add_argument("--scale", choices=SCALES, default="default")
+    parser.add_argument("--target", choices=("parquet", "delta", "iceberg"), default="parquet")
+    for name in NUMBERS:
+        parser.add_argument(f"--{name}", type=int)
+    parser.add_argument("--deletes", type=int)
+    parser.add_argument("--projections", type=int, choices=(1, 2, 3))
+    parser.add_argument("--order", choices=("random", "time"))
+    parser.add_argument("--peers", choices=("all", *merge.CHOICES))
+    parser.add_argument("--form", choices=merge.FORMS)
+    given = vars(parser.parse_args(arguments))
+    asked, scale, target = given.pop("measures"), given.pop("scale"), given.pop("target")
+    given = {name: value for name, value in given.items() if value is not None}
+
+    unknown = sorted(set(asked) - set(MEASURES))
+    if unknown:
+        parser.error(f"there is no measure {', '.join(unknown)}; there are {', '.join(MEASURES)}")
+    for name in NUMBERS:
+        if given.get(name, 1) < 1:
+            parser.error(f"--{name} must be 1 or more")
+    if not 0 <= given.get("deletes", 0) < 100:
+        parser.error("--deletes is a percentage, from 0 to 99")
+    chosen = {name: MEASURES[name] for name in asked or MEASURES}
+    for name, measure in chosen.items():
+        if target not in measure.TARGETS:
+            parser.error(f"{name} is measured on plain parquet alone, not on {target}")
+    for name in given:
+        takers = [measure for measure in chosen if name in MEASURES[measure].SIZES[scale]]
+        if not takers or (asked and len(takers) < len(chosen)):
+            others = [measure for measure in chosen if measure not in takers]
+            parser.error(f"--{name} is no option of {', '.join(others)}")
+    return target, {
+        name: {"scale": scale} | {option: given.get(option, value) for option, value in measure.SIZES[scale].items()}
+        for name, measure in chosen.items()
+    }

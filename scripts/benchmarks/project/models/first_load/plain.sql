@@ -1,0 +1,2 @@
+{{ config(materialized='table', file_format=target.name) }}
+{{ newest_of(ref('stg_events')) }}

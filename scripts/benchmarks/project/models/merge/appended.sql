@@ -1,0 +1,2 @@
+{{ config(materialized='incremental', incremental_strategy='append', file_format=target.name) }}
+{{ arrived() }}

@@ -1,0 +1,1 @@
+{{ kept_from_feed(ref('fed'), 'dim2') }}

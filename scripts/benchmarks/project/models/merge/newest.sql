@@ -1,0 +1,2 @@
+{{ config(materialized='view') }}
+{{ newest_of(ref('appended')) }}

@@ -1,0 +1,1 @@
+{{ sums_of(ref('merged'), 'kind') }}

@@ -1,0 +1,165 @@
+"""The figures of a measure: kept as JSON, shown as tables and as bars. Nothing here needs Spark."""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import charts
+
+COSTS = ("CPU seconds", "MB written", "rows read", "files read", "peak MB")
+HEADINGS = ("", "least, s", "median, s", "most, s", "ratio", "CPU, s", "MB written", "rows read", "files read", "peak MB")
+# Read by itself a drawing has no style sheet of a page: what it needs of it, light and dark.
+STYLE = """
+text { font: 12px system-ui, sans-serif; fill: #5a6875; }
+text.name, text.title { fill: #1f2933; } text.title { font-weight: 600; }
+rect.blue { fill: #2b6cb0; }
+@media (prefers-color-scheme: dark) {
+  text { fill: #9fb0c0; } text.name, text.title { fill: #e4e7eb; } rect.blue { fill: #63a4e6; }
+}
+"""
+
+
+@dataclass
+class Comparison:
+    """What ways to one answer took.
+
+    Parameters
+    ----------
+    title : str
+        What the ways do.
+    base : str
+        The way that the others are divided by.
+    ways : dict
+        {way: {cost: its value in each round}}; `seconds` is the one that is always there.
+    """
+
+    title: str
+    base: str
+    ways: dict[str, dict[str, list[float]]]
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds were measured."""
+        return len(next(iter(self.ways.values()))["seconds"])
+
+    @property
+    def heading(self) -> str:
+        """The title of a table."""
+        return f"{self.title}, {self.rounds} round{'s' * (self.rounds != 1)}; ratio to {self.base}"
+
+    def ratio(self, way: str) -> float:
+        """Give the median of what a way took in each round, divided by what the base took in the same round."""
+        pairs = zip(self.ways[way]["seconds"], self.ways[self.base]["seconds"], strict=True)
+        return statistics.median(seconds / base for seconds, base in pairs)
+
+    def rows(self) -> Iterator[list[str]]:
+        """Give a row of cells for each way: seconds, ratio, and the median of each cost."""
+        for way, costs in self.ways.items():
+            seconds = costs["seconds"]
+            cells = [way, *map(_seconds, (min(seconds), statistics.median(seconds), max(seconds)))]
+            yield [*cells, f"{self.ratio(way):.2f}", *(_cell(costs.get(cost)) for cost in COSTS)]
+
+
+@dataclass
+class Results:
+    """All comparisons of one measure, with what they were made with.
+
+    Parameters
+    ----------
+    measure, target : str
+        Which measure, on which format of tables.
+    setting : dict
+        The options that the measure was started with: scale, sizes, and whatever else it takes.
+    machine : dict
+        What it ran on, and when.
+    comparisons : list
+        In the order in which they are shown.
+    parts : dict
+        {statement: its seconds in each round}: where the seconds of the package's runs go.
+    """
+
+    measure: str
+    target: str
+    setting: dict[str, Any]
+    machine: dict[str, Any]
+    comparisons: list[Comparison] = field(default_factory=list)
+    parts: dict[str, list[float]] = field(default_factory=dict)
+
+    @property
+    def name(self) -> str:
+        """The name of the files: the measure, the target and the setting."""
+        values = [str(value) for name, value in self.setting.items() if name != "rounds"]
+        return "-".join([self.measure, self.target, *values])
+
+    @property
+    def made_with(self) -> str:
+        """The setting in words."""
+        return ", ".join(f"{name} {_text(value)}" for name, value in self.setting.items())
+
+    def write(self, folder: Path) -> Path:
+        """Write the figures and a drawing of them; gives the path of the figures."""
+        folder.mkdir(parents=True, exist_ok=True)
+        file = folder / f"{self.name}.json"
+        file.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        file.with_suffix(".svg").write_text(svg(self.comparisons), encoding="utf-8")
+        return file
+
+    @classmethod
+    def read(cls, file: Path) -> Results:
+        """Read figures that were written. ValueError where the file holds something else."""
+        try:
+            read = json.loads(file.read_text(encoding="utf-8"))
+            read["comparisons"] = [Comparison(**one) for one in read["comparisons"]]
+            return cls(**read)
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"{file} has no figures of scripts/bench: {error}") from error
+
+
+def markdown(results: Results) -> str:
+    """Give the figures as tables for a page, under a line that says with what they were made."""
+    ran = "{date}: {cores} cores, {memory}, {driver} of it for the driver, {system}, Spark {Spark}, Java {Java}"
+    parts = [f"`{results.measure}` on {results.target} ({results.made_with}), {ran.format(**results.machine)}."]
+    for one in results.comparisons:
+        shown = [place for place in range(len(HEADINGS)) if place < 5 or any(row[place] for row in one.rows())]
+        table = [[HEADINGS[place] for place in shown]]
+        table += [["---"] + ["---:"] * (len(shown) - 1)]
+        table += [[row[place].replace("|", "\\|") for place in shown] for row in one.rows()]
+        parts += [f"**{one.heading}**", "\n".join(f"| {' | '.join(cells)} |" for cells in table)]
+    return "\n\n".join(parts)
+
+
+def svg(comparisons: list[Comparison], width: int = charts.WIDE) -> str:
+    """Draw a bar for the median seconds of each way, one comparison below the other."""
+    drawn, below = [], 0.0
+    for one in comparisons:
+        medians = [statistics.median(costs["seconds"]) for costs in one.ways.values()]
+        notes = [f"{_seconds(median)} s, {one.ratio(way):.2f}" for median, way in zip(medians, one.ways, strict=True)]
+        bars, height = charts.rows_of_bars(list(one.ways), [charts.Series("seconds", "blue", medians)], notes)(width)
+        title = f'<text class="title" x="0" y="14">{escape(one.title)}</text>'
+        drawn.append(f'<g transform="translate(0 {below:.0f})">{title}<g transform="translate(0 22)">{bars}</g></g>')
+        below += 22 + height + 14
+    opened = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {below:.0f}" role="img">'
+    titles = escape("; ".join(one.title for one in comparisons))
+    return f"{opened}<title>{titles}</title><style>{STYLE}</style>{''.join(drawn)}</svg>\n"
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"
+
+
+def _text(value: object) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _cell(values: list[float] | None) -> str:
+    """Give the median of a cost as text, or nothing where it was not measured."""
+    if not values:
+        return ""
+    median = statistics.median(values)
+    return f"{median:,.0f}" if median >= 100 else f"{median:.3g}"

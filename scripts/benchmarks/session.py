@@ -1,0 +1,135 @@
+"""The Spark session that everything is measured in: commands of dbt, queries, and what was heard of their statements."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import time
+from pathlib import Path
+from typing import Any
+
+from dbt.cli.main import dbtRunner
+from dbt_common.events.base_types import EventMsg
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from clickhouse import ClickHouse
+from costs import Meter
+
+PROJECT = Path(__file__).parent / "project"
+
+
+class Bench:
+    """Commands of dbt and queries in one session.
+
+    Parameters
+    ----------
+    local : Path
+        The folder for everything that is written.
+    target : str
+        The profile's target, which is also the format of the tables.
+    console : Console
+        Where progress and tables are printed.
+    """
+
+    def __init__(self, local: Path, target: str, console: Console) -> None:
+        self.local, self.target, self.console = local, target, console
+        self.schema = "demo" if target == "parquet" else f"demo_{target}"  # as in profiles.yml
+        self.statements: list[tuple[str, float]] = []
+        self._parsed: dict[int | None, Any] = {}
+        self._clickhouse: ClickHouse | None = None
+        self.dbt("deps")
+        self.dbt("show", "--inline", "select 1")
+        self.spark = SparkSession.builder.getOrCreate()
+        log4j = self.spark._jvm.org.apache.logging.log4j
+        # Hive writes a page for each Delta table that is replaced, and a line for each partition whose folder is gone. Neither is
+        # an error, and the peer would pay for the writing.
+        log4j.core.config.Configurator.setLevel("org.apache.hadoop.hive", log4j.Level.OFF)
+        self.sql(f"create schema if not exists {self.schema}")
+        self.sql(f"use {self.schema}")
+
+    def dbt(self, *command: str, shard: int | None = None, variables: dict[str, Any] | None = None) -> Any:
+        """Run a dbt command, about one shard if need be; gives its result. RuntimeError with what dbt said where it fails."""
+        of_shard = {} if shard is None else {"collapsing_shard": shard}
+        target = [] if command[0] == "deps" else ["--target-path", str(self.local / "target"), "--target", self.target]
+        quiet = ["--quiet", "--log-level", "none", "--log-level-file", "none", "--no-write-json"]
+        given = [*quiet, *command, "--project-dir", str(PROJECT), *target]
+        given += ["--vars", json.dumps((variables or {}) | of_shard)]
+        if shard not in self._parsed and command[0] not in ("deps", "parse"):
+            self._parsed[shard] = self.dbt("parse", shard=shard, variables=variables)  # once, but tables are named for the shard
+        self.statements = []
+        begun: dict[str, tuple[str, float]] = {}
+
+        def hear(event: EventMsg) -> None:
+            """Note what each statement of a model took, with the fetching of its rows: up to the next one, or the model's end."""
+            if event.info.name in ("SQLQuery", "LogModelResult") and event.info.thread in begun:
+                statement, at = begun.pop(event.info.thread)
+                self.statements.append((statement, time.perf_counter() - at))
+            if event.info.name == "SQLQuery":
+                sql = re.sub(r"\d+|__[0-9a-f_]{20,}", "", " ".join(event.data.sql.split("*/", 1)[-1].split()))
+                begun[event.info.thread] = (f"{event.data.node_info.node_name}: {sql[:70]}", time.perf_counter())
+
+        result = dbtRunner(manifest=self._parsed.get(shard), callbacks=[hear]).invoke(given)
+        if not result.success:
+            said = [node.message or "" for node in getattr(result.result, "results", None) or []]
+            raise RuntimeError(f"dbt {' '.join(command)}: {result.exception or ' '.join(said)}")
+        return result.result
+
+    def run(self, *models: str, shard: int | None = None, load: str = "") -> None:
+        """Run models, or paths of models; a peer's model is told which load is new."""
+        self.dbt("run", "--select", *models, shard=shard, variables={"load": load} if load else None)
+
+    def compiled(self, model: str) -> str:
+        """Give the SQL of a model: of a ledger the query of the rows that its next run would append."""
+        return self.dbt("compile", "--select", model).results[0].node.compiled_code
+
+    def optimize(self, model: str) -> None:
+        """Let the package optimize a ledger or a projection."""
+        self.dbt("run-operation", "collapsing.optimize", "--args", json.dumps({"model": model}))
+
+    def sql(self, statement: str) -> list:
+        """Run a statement; gives its rows."""
+        return self.spark.sql(statement).collect()
+
+    def is_equal(self, one: str, other: str) -> bool:
+        """Tell whether two queries have the same rows, each as often."""
+        return not any(
+            self.sql(f"select 1 from ({left} except all {right}) limit 1") for left, right in ((one, other), (other, one))
+        )
+
+    @property
+    def clickhouse(self) -> ClickHouse:
+        """The server of ClickHouse in this process, started when it is first asked for."""
+        if self._clickhouse is None:
+            self._clickhouse = ClickHouse(self.local / "clickhouse")
+        return self._clickhouse
+
+    def close(self) -> None:
+        """Stop what was started, and wait for Java to end: until then the metastore is open, and the next bench is refused."""
+        if self._clickhouse:
+            self._clickhouse.close()
+        java = self.spark.sparkContext._gateway
+        self.spark.stop()
+        java.shutdown()
+        java.proc.stdin.close()
+        java.proc.wait()
+
+    def meter(self) -> Meter:
+        """Give a meter of what Spark, and ClickHouse if it is there, use."""
+        return Meter(self.spark, lambda: self._clickhouse)
+
+    def folder_of(self, table: str) -> Path:
+        """Give the folder of a table's files."""
+        return self.local / "warehouse" / f"{self.schema}.db" / table
+
+    def drop(self, begins: str = "") -> None:
+        """Drop the tables and views whose names begin so, by default all, and what is left of their folders."""
+        for row in self.sql(f"show views in {self.schema}"):
+            if row.viewName.startswith(begins) and not row.isTemporary:
+                self.sql(f"drop view {row.viewName}")
+        for row in self.sql(f"show tables in {self.schema}"):
+            if row.tableName.startswith(begins) and not row.isTemporary:
+                self.sql(f"drop table if exists {row.tableName}")
+        for folder in self.folder_of("").glob(f"{begins}*"):
+            shutil.rmtree(folder)

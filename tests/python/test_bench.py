@@ -1,0 +1,180 @@
+"""scripts/bench: its command line, and the figures that it keeps, draws and puts into the page. Nothing here starts Spark."""
+
+from __future__ import annotations
+
+import itertools
+import re
+import subprocess
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from rich.console import Console
+
+import options
+from page import MARKED, PAGE, filled
+from results import COSTS, Comparison, Results, markdown, svg
+from turns import compare
+
+pytestmark = pytest.mark.only("parquet")
+
+REPOSITORY = Path(__file__).parents[2]
+OTHER, OURS = "row_number | the stage", "final"
+
+
+@pytest.fixture
+def results() -> Results:
+    ways = {
+        OTHER: {"seconds": [4.0, 9.0, 6.0], "CPU seconds": [8.0, 8.0, 9.0], "rows read": [2e6, 2e6, 2e6]},
+        OURS: {"seconds": [2.0, 3.0, 1.0], "CPU seconds": [3.0, 3.0, 3.0], "rows read": [0.0, 0.0, 0.0]},
+    }
+    machine = {"date": "2026-11-23", "cores": 2, "memory": "24 GiB", "system": "Linux"}
+    machine |= {"Spark": "4.1.4", "Java": "17.0.15", "driver": "4g"}
+    return Results(
+        "final", "parquet", {"scale": "default", "rows": 20_000, "rounds": 3}, machine, [Comparison("Every row", OURS, ways)]
+    )
+
+
+def test_a_table_has_seconds_the_median_of_ratios_and_the_costs_that_were_measured(results: Results) -> None:
+    assert markdown(results).splitlines() == [
+        "`final` on parquet (scale default, rows 20,000, rounds 3), 2026-11-23: 2 cores, 24 GiB, 4g of it for the driver, Linux, "
+        "Spark 4.1.4, Java 17.0.15.",
+        "",
+        "**Every row, 3 rounds; ratio to final**",
+        "",
+        "|  | least, s | median, s | most, s | ratio | CPU, s | rows read |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
+        r"| row_number \| the stage | 4.00 | 6.00 | 9.00 | 3.00 | 8 | 2,000,000 |",
+        "| final | 1.00 | 2.00 | 3.00 | 1.00 | 3 | 0 |",
+    ]
+
+
+def _bench() -> SimpleNamespace:
+    """Give what stands in for a session: a meter that says of each work which one it was."""
+    number = itertools.count(1)
+    meter = SimpleNamespace(begin=lambda: None, end=lambda: {"seconds": float(next(number))})
+    return SimpleNamespace(meter=lambda: meter, console=Console(quiet=True))
+
+
+def test_ways_take_turns_and_the_first_round_warms_up(results: Results) -> None:
+    heard: list[str] = []
+    ways = {name: lambda name=name: heard.append(name) for name in ("a", "b", "c")}
+    found = compare(
+        _bench(), results, "Three ways", ways, rounds=2, before=lambda: heard.append("<"), after=lambda: heard.append(">")
+    )
+    assert "".join(heard) == "<abc><bca><cab>"
+    assert found == Comparison(
+        "Three ways", "c", {way: {"seconds": times} for way, times in {"a": [6, 8], "b": [4, 9], "c": [5, 7]}.items()}
+    )
+    assert results.comparisons[-1] is found
+
+
+def test_no_time_counts_when_answers_differ(results: Results) -> None:
+    before = list(results.comparisons)
+    ways = {"a": lambda: [("x", 1)], "b": lambda: [("x", 2)]}
+    with pytest.raises(RuntimeError, match="Two ways: the answers differ"):
+        compare(_bench(), results, "Two ways", ways)
+    assert results.comparisons == before
+    compare(_bench(), results, "Two ways", ways, same_answer=False)
+
+
+def test_figures_come_back_as_they_were_written_and_the_drawing_stands_beside_them(results: Results, tmp_path: Path) -> None:
+    file = results.write(tmp_path / "results")
+    assert file.name == "final-parquet-default-20000.json"
+    assert Results.read(file) == results
+    drawing = ElementTree.parse(file.with_suffix(".svg")).getroot()
+    texts = [text.text for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
+    assert texts == ["Every row", OTHER, "6.00 s, 3.00", OURS, "2.00 s, 1.00"]
+
+
+def test_drawings_of_several_comparisons_do_not_overlap(results: Results) -> None:
+    one = svg(results.comparisons)
+    two = svg(results.comparisons * 2)
+    height = [float(re.search(r'viewBox="0 0 \d+ (\d+)"', drawing)[1]) for drawing in (one, two)]
+    assert height[1] == 2 * height[0]
+    assert re.findall(r"translate\(0 (\d+)\)\"><text class=\"title\"", two) == ["0", f"{height[0]:.0f}"]
+
+
+@pytest.mark.parametrize("text", ["{", "[]", '{"measure": "final"}', '{"comparisons": [{"title": "a"}]}'])
+def test_another_file_is_no_figures(text: str, tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text(text)
+    with pytest.raises(ValueError, match="other.json has no figures of scripts/bench"):
+        Results.read(tmp_path / "other.json")
+
+
+MARKS = "<!-- bench: {0} -->\n{1}\n<!-- end of {0} -->"
+
+
+def test_the_page_takes_figures_between_their_marks_and_keeps_the_rest(results: Results) -> None:
+    page = f"Before.\n\n{MARKS.format('final-parquet', 'none yet')}\n\nBetween.\n\n{MARKS.format('day-parquet', 'none yet')}\n"
+    once = filled(page, [results])
+    assert once == page.replace("none yet", f"\n{markdown(results)}\n", 1)
+    assert filled(once, [results]) == once
+    assert filled(once, [results, results]).count(markdown(results)) == 2
+
+
+def test_figures_without_marks_are_refused(results: Results) -> None:
+    with pytest.raises(ValueError, match="no marks for final-parquet; it has them for day-delta"):
+        filled(MARKS.format("day-delta", ""), [results])
+
+
+def test_figures_of_a_smoke_are_refused(results: Results) -> None:
+    results.setting["scale"] = "smoke"
+    with pytest.raises(ValueError, match="final-parquet-smoke-20000 are those of --scale smoke"):
+        filled(MARKS.format("final-parquet", ""), [results])
+
+
+def test_the_page_has_marks_for_every_measure_and_target() -> None:
+    marks = [mark["name"] for mark in MARKED.finditer(PAGE.read_text(encoding="utf-8"))]
+    assert sorted(marks) == sorted(f"{name}-{target}" for name, measure in options.MEASURES.items() for target in measure.TARGETS)
+
+
+@pytest.mark.parametrize("name", options.MEASURES)
+def test_a_measure_has_all_scales_and_stands_in_the_help(name: str) -> None:
+    measure = options.MEASURES[name]
+    assert tuple(measure.SIZES) == options.SCALES
+    assert len({tuple(sizes) for sizes in measure.SIZES.values()}) == 1
+    said = subprocess.run([REPOSITORY / "scripts" / "bench", "--help"], capture_output=True, text=True, check=True).stdout
+    assert re.search(rf"^  {name}  ", said, re.MULTILINE)
+    (sizes,) = re.findall(rf"^  {name} +(\d.*)$", said, re.MULTILINE)
+    for scale, stated in zip(options.SCALES, re.split(r" {2,}", sizes), strict=True):
+        told = {int(number.replace(",", "")) for number in re.findall(r"[\d,]*\d", stated)}
+        assert told == {
+            measure.SIZES[scale][size] for size in ("rows", "batch", "batches", "blocks") if size in measure.SIZES[scale]
+        }
+
+
+def test_every_cost_stands_in_the_help() -> None:
+    said = (REPOSITORY / "scripts" / "bench").read_text()
+    assert [cost for cost in COSTS if not re.search(rf"^  {cost.removesuffix(' seconds')}  ", said, re.MULTILINE)] == []
+
+
+def test_options_take_the_place_of_single_numbers_of_a_scale() -> None:
+    target, settings = options.read(["merge", "--scale", "smoke", "--rows", "5", "--order", "time", "--target", "delta"])
+    assert target == "delta"
+    of_scale = {"scale": "smoke"} | options.MEASURES["merge"].SIZES["smoke"]
+    assert settings == {"merge": of_scale | {"rows": 5, "order": "time"}}
+
+
+def test_without_a_name_all_are_measured() -> None:
+    assert list(options.read(["--rounds", "1"])[1]) == list(options.MEASURES)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["speed"], "there is no measure speed; there are merge, growth"),
+        (["final", "--rows", "0"], "--rows must be 1 or more"),
+        (["merge", "--deletes", "100"], "--deletes is a percentage, from 0 to 99"),
+        (["old-blocks", "--target", "delta"], "old-blocks is measured on plain parquet alone, not on delta"),
+        (["merge", "final", "--blocks", "9"], "--blocks is no option of merge, final"),
+        (["merge", "final", "--batch", "9"], "--batch is no option of final"),
+        (["merge", "--scale", "tiny"], "invalid choice: 'tiny'"),
+        (["merge", "--peers", "flink"], "invalid choice: 'flink'"),
+    ],
+)
+def test_a_wrong_option_is_told(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        options.read(arguments)
+    assert said in capsys.readouterr().err
