@@ -270,7 +270,7 @@ def manufacturers(rows: pd.DataFrame, register: dict[str, Any]) -> list[str]:
         pages.paragraph(
             f"The flights are joined with a register of {register['registered']:,} aircraft. During December it changed "
             f"{register['changes']:,} times, most of all because names of manufacturers got one spelling (AIRBUS INDUSTRIE "
-            "became AIRBUS), and the sums followed, for the flights since January too."
+            "became AIRBUS), and with each run the sums followed, for all flights since January."
         ),
         *delays(rows, "manufacturer", "Delay by manufacturer"),
         pages.paragraph("The manufacturers with the most flights.", "note"),
