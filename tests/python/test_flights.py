@@ -150,7 +150,7 @@ def test_every_dbt_test_fails_on_bad_data(flights, spark, local: Path) -> None:
     _append_nulls(flights, "flights", ["'lost' as event", "1 as ledger_sign", "1001 as ledger_batch"])
     for ledger in ("aircraft", "flights_with_aircraft"):
         _append_nulls(flights, ledger, ["7 as ledger_sign", "null as ledger_batch"])
-        _append_nulls(flights, ledger, ["1 as ledger_sign", "1001 as ledger_batch"])
+        _append_nulls(flights, ledger, ["'lost' as manufacturer", "1 as ledger_sign", "1001 as ledger_batch"])
     unregistered = ["'not in the register' as manufacturer", "1 as ledger_sign", "1003 as ledger_batch"]
     _append_nulls(flights, "flights_by_manufacturer", unregistered)
     for projection in ("departures_by_hour", "flights_by_carrier_month", "flights_by_route", "flights_by_manufacturer"):
