@@ -224,7 +224,8 @@ def main() -> int:
         os.environ |= {"COLLAPSING_LOCAL": str(folder / "local"), "DBT_LOG_PATH": str(folder / "logs"), "DBT_TARGET": "parquet"}
         os.environ["SPARK_SUBMIT_OPTS"] = " ".join(JAVA_OPTIONS)
         set_in_sessions(SHORT_LIVED | IN_MEMORY)
-        (folder / "local" / "landing" / "flight_events").mkdir(parents=True)
+        for stage in ("flight_events", "aircraft_events"):
+            (folder / "local" / "landing" / stage).mkdir(parents=True)
         court = Court(folder)
         if not court.project.invoke("build", "--select", "path:models/unit_tests").success:
             console.print("dbt's unit tests fail without any mutant: nothing can be told")

@@ -31,7 +31,7 @@ from workspace import InUse, alone, start_afresh
 
 ROOT = Path(__file__).resolve().parents[2]
 ALL = "path:models/flights"
-# The stage and the marts are views, which do not go stale: a batch need not build them again.
+# The stages and the marts are views, which do not go stale: a batch need not build them again.
 TABLES = ("path:models/flights/ledgers", "path:models/flights/projections")
 LEDGER = "flights"
 FIRST_DAY, LAST_DAY = "2013-12-01", "2013-12-31"  # folded day by day
@@ -169,21 +169,31 @@ class Demo:
         """Write the event stream, or find it there."""
         with self.console.status("Turning the flights of 2013 into events"):
             self.stream = events.write_stream(self.local / "events", self.seed)
+        self.days = sorted({self.day_of(name) for files in (self.stream, self.stream["aircraft"]) for name in files["files"]})
         count, again = self.stream["events"], self.stream["rows"] - self.stream["events"]
         self.console.print(
             f"{self.stream['flights']:,} flights as {count:,} events in {len(self.stream['files'])} files, "
             f"one per day: {self.stream['late_events']:,} events late, {again:,} copies"
         )
+        aircraft = self.stream["aircraft"]
+        self.console.print(
+            f"{aircraft['registered']:,} aircraft in a register of its own, with {aircraft['changes']:,} changes in December"
+        )
 
-    def fold(self, label: str, names: list[str], *selected: str) -> report.Batch:
-        """Land blocks, run dbt on the selected models, and count what the ledger appended."""
-        for name in names:
-            land(self.local / "events" / "flight_events" / name, self.local / "landing" / "flight_events")
+    def fold(self, label: str, days: list[str], *selected: str) -> report.Batch:
+        """Land the blocks of these days, run dbt on the selected models, and count what the ledger of flights appended."""
+        blocks, aircraft = (
+            {name: rows for name, rows in files.items() if self.day_of(name) in days}
+            for files in (self.stream["files"], self.stream["aircraft"]["files"])
+        )
+        for folder, names in (("flight_events", blocks), ("aircraft_events", aircraft)):
+            for name in names:
+                land(self.local / "events" / folder / name, self.local / "landing" / folder)
         begun = time.perf_counter()
         self.dbt("run", "--select", *selected)
         seconds = time.perf_counter() - begun
 
-        batch = report.Batch(label, len(names), sum(self.stream["files"][name] for name in names), seconds)
+        batch = report.Batch(label, len(blocks), sum(blocks.values()), seconds, aircraft=sum(aircraft.values()))
         appended = self.dbt.query(
             f"select ledger_batch, ledger_sign, count(*) as appended from {self.relations[LEDGER]} "
             f"where ledger_batch > {self.last_batch} group by ledger_batch, ledger_sign"
@@ -196,8 +206,7 @@ class Demo:
 
     def fold_first_batch(self) -> None:
         """Fold January to November as one batch."""
-        names = [name for name in self.stream["files"] if self.day_of(name) < FIRST_DAY]
-        batch = self.fold("January to November", names, ALL)
+        batch = self.fold("January to November", [day for day in self.days if day < FIRST_DAY], ALL)
         self.console.print(
             f"January to November: {batch.events:,} events of {batch.blocks} blocks folded as one batch, "
             f"{batch.appended:,} rows appended, {batch.seconds:.1f} s"
@@ -205,9 +214,8 @@ class Demo:
 
     def fold_day_by_day(self) -> None:
         """Fold December with a batch per day, and what arrived after it as one batch."""
-        names = [name for name in self.stream["files"] if self.day_of(name) >= FIRST_DAY]
-        steps = [(self.day_of(name), [name]) for name in names if self.day_of(name) <= LAST_DAY]
-        steps.append(("stragglers", [name for name in names if self.day_of(name) > LAST_DAY]))
+        steps = [(day, [day]) for day in self.days if FIRST_DAY <= day <= LAST_DAY]
+        steps.append(("stragglers", [day for day in self.days if day > LAST_DAY]))
         columns = [
             TextColumn("{task.description}"),
             BarColumn(),
@@ -215,33 +223,33 @@ class Demo:
             TextColumn("batches"),
             TimeElapsedColumn(),
         ]
-        self.console.print("[bold]day          events   appended:  state  cancel  tombstone   seconds[/bold]")
+        self.console.print("[bold]day          events   appended:  state  cancel  tombstone  aircraft   seconds[/bold]")
         with Progress(*columns, console=self.console, transient=True) as progress:
             task = progress.add_task("December", total=len(steps))
-            for day, blocks in steps:
+            for day, days in steps:
                 progress.update(task, description=f"folding {day}")
-                batch = self.fold(day, blocks, *TABLES)
+                batch = self.fold(day, days, *TABLES)
                 progress.console.print(
                     f"{day} {batch.events:>8,} {batch.appended:>10,}  "
                     f"{batch.state_rows:>6,} {batch.cancel_rows:>7,} "
-                    f"{batch.tombstones:>10,} {batch.seconds:>9.1f}",
+                    f"{batch.tombstones:>10,} {batch.aircraft:>9,} {batch.seconds:>9.1f}",
                     highlight=False,
                 )
                 progress.advance(task)
 
     def prove(self) -> tuple[list[report.Proof], int]:
         """Run the demo's dbt tests; give the proofs and the number of other tests, all of which passed."""
-        with self.console.status("Comparing the ledger and every projection with the original table") as status:
+        with self.console.status("Comparing the ledgers and every projection with the original tables") as status:
             self.dbt.heard = lambda text: status.update(f"Testing: {text}")
             said = self.dbt("test", "--select", ALL).results
         # the hook at the end of a run is no test
         results = [result for result in said if result.node.resource_type == "test"]
-        # A test in a file of its own compares with the original table; the others are checks of a column.
+        # A test in a file of its own compares with the original tables; the others are checks of a column.
         alone = [result for result in results if not hasattr(result.node, "test_metadata")]
         proofs = [report.Proof(r.node.name, self.what_it_shows(r.node), str(r.status), r.execution_time) for r in alone]
         proofs.sort(key=lambda proof: proof.name)
         if not proofs:
-            raise DemoError("dbt found no test that compares with the original table")
+            raise DemoError("dbt found no test that compares with the original tables")
         self.console.print(
             self.table(
                 "Proofs",

@@ -52,6 +52,12 @@ QUERIES = {
         order by ledger_batch
     """,
     "carriers": "select airline, mean_departure_delay, mean_arrival_delay from {punctuality_by_carrier}",
+    "manufacturers": """
+        select manufacturer, mean_arrival_delay from {punctuality_by_manufacturer}
+        where mean_arrival_delay is not null
+        order by flights desc, manufacturer
+        limit 8
+    """,
     "hours": "select origin, hour_of_day, flights_a_day, mean_departure_delay from {busiest_hours}",
     "routes": """
         select origin, dest, flights, mean_arrival_delay from {busiest_routes}
@@ -63,11 +69,15 @@ QUERIES = {
 AIRPORTS = {"EWR": ("Newark", "blue"), "JFK": ("Kennedy", "orange"), "LGA": ("LaGuardia", "green")}
 DECISIONS = [("applied", "blue"), ("duplicate", "grey"), ("stale", "orange"), ("superseded", "green")]
 SLOW = 2  # times the median: such a day is named
+MANY_AIRCRAFT = 100  # events of one day, which renaming a manufacturer exceeds
 
 
 @dataclass
 class Batch:
-    """One ``dbt run``: its label, what arrived, how long it took (seconds), and what the ledger appended."""
+    """One ``dbt run``: its label, what arrived of the flights, how long it took (seconds), and what their ledger appended.
+
+    ``aircraft``: events of the register that arrived with them.
+    """
 
     label: str
     blocks: int
@@ -76,6 +86,7 @@ class Batch:
     state_rows: int = 0
     cancel_rows: int = 0
     tombstones: int = 0
+    aircraft: int = 0
 
     @property
     def appended(self) -> int:
@@ -222,8 +233,8 @@ def day_by_day(batches: list[Batch]) -> list[str]:
     ]
     parts = [
         pages.paragraph(
-            "Seconds of the whole dbt run, ledger and projections, and the rows that it appended to the "
-            "ledger. Nothing is rewritten. The last bar is what came in after the year."
+            "Seconds of the whole dbt run, ledgers and projections, and the rows that it appended to the "
+            "ledger of the flights. Nothing is rewritten. The last bar is what came in after the year."
         ),
         charts.legend(seconds) if slow else "",
         charts.figure("Seconds by day", charts.stacked_bars(labels, seconds, "seconds", 120)),
@@ -241,6 +252,8 @@ def why_slow(batch: Batch, days: list[Batch]) -> str:
         return "the first small batch: Spark compiles the code of its queries"
     if batch.events > SLOW * usual:
         return f"{batch.events / usual:.1f} times the usual number of events"
+    if batch.aircraft > MANY_AIRCRAFT:
+        return f"{batch.aircraft} events of aircraft: every flight of theirs is joined again"
     if batch.events < usual / SLOW:
         return "few events, so that Spark plans other joins, and compiles them"
     return "its rows do not explain it: another process on the machine, or Java's garbage collection"
@@ -248,14 +261,32 @@ def why_slow(batch: Batch, days: list[Batch]) -> str:
 
 def carriers(rows: pd.DataFrame) -> list[str]:
     """Show the mean delay on arrival of each carrier, the most punctual first."""
-    rows = rows.sort_values("mean_arrival_delay")
-    delays = [float(delay) for delay in rows["mean_arrival_delay"]]
-    series = [
-        charts.Series("late", "orange", [max(delay, 0) for delay in delays]),
-        charts.Series("early", "blue", [max(-delay, 0) for delay in delays]),
+    return delays(rows, "airline", "Delay by carrier")
+
+
+def manufacturers(rows: pd.DataFrame, register: dict[str, Any]) -> list[str]:
+    """Show the mean delay on arrival by manufacturer of the aircraft, the most punctual first. ``register``: its counts."""
+    return [
+        pages.paragraph(
+            f"The flights are joined with a register of {register['registered']:,} aircraft. During December it changed "
+            f"{register['changes']:,} times, most of all because names of manufacturers got one spelling (AIRBUS INDUSTRIE "
+            "became AIRBUS), and with each run the sums followed, for all flights since January."
+        ),
+        *delays(rows, "manufacturer", "Delay by manufacturer"),
+        pages.paragraph("The manufacturers with the most flights.", "note"),
     ]
-    notes = [f"{delay:+.1f} min" for delay in delays]
-    return [charts.legend(series), charts.figure("Delay by carrier", charts.rows_of_bars(list(rows["airline"]), series, notes))]
+
+
+def delays(rows: pd.DataFrame, name: str, title: str) -> list[str]:
+    """Show ``mean_arrival_delay`` of each row as a bar named by the column ``name``, the most punctual first."""
+    rows = rows.sort_values("mean_arrival_delay")
+    means = [float(delay) for delay in rows["mean_arrival_delay"]]
+    series = [
+        charts.Series("late", "orange", [max(delay, 0) for delay in means]),
+        charts.Series("early", "blue", [max(-delay, 0) for delay in means]),
+    ]
+    notes = [f"{delay:+.1f} min" for delay in means]
+    return [charts.legend(series), charts.figure(title, charts.rows_of_bars(list(rows[name]), series, notes))]
 
 
 def hours(rows: pd.DataFrame) -> list[str]:
@@ -326,12 +357,13 @@ def write_report(path: Path, found: Findings) -> None:
         pages.section(
             "Proofs",
             pages.paragraph(
-                f"{passed} of {len(found.proofs)} proofs passed, which compare the flights and every "
-                f"projection with the original table, and {found.other_tests} other dbt tests."
+                f"{passed} of {len(found.proofs)} proofs passed, which compare the flights, their aircraft and every "
+                f"projection with the original tables, and {found.other_tests} other dbt tests."
             ),
             pages.table(["test", "what it shows", "result", "seconds"], proofs),
         ),
         pages.section("Punctuality by carrier: mean delay on arrival", *carriers(found.plots["carriers"])),
+        pages.section("Delays by manufacturer", *manufacturers(found.plots["manufacturers"], found.stream["aircraft"])),
         pages.section("Busiest hours", *hours(found.plots["hours"])),
         pages.section("Busiest routes: flights, and mean delay on arrival", *routes(found.plots["routes"])),
         pages.section("The marts", *(html_table(rows, f"{name}, first rows") for name, rows in found.marts.items())),

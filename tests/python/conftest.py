@@ -140,7 +140,8 @@ def local(tmp_path_factory: pytest.TempPathFactory, target: str, request: pytest
     if target == "parquet" and not request.config.getoption("--full"):
         os.environ["SPARK_SUBMIT_OPTS"] = " ".join(JAVA_OPTIONS)
         set_in_sessions(SHORT_LIVED | (IN_MEMORY if is_in_memory(request.config) else {}))
-    (folder / "landing" / "flight_events").mkdir(parents=True)
+    for stage in ("flight_events", "aircraft_events"):
+        (folder / "landing" / stage).mkdir(parents=True)
     if target == "s3":
         os.environ |= request.getfixturevalue("object_store")
     if target not in SERVERS:

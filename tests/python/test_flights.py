@@ -14,27 +14,41 @@ from support.dbt_project import REPOSITORY, nodes_of
 pytestmark = pytest.mark.only("parquet")  # on other targets scripts/demo runs it whole
 
 FIRST_DAYS = 3
+CHANGES_FROM = "2013-01-02"  # the second of these days: manufacturers are renamed on 5 and 11 January
 
 
 @pytest.fixture(scope="module")
 def flights(repository, local: Path):
-    """This repository with the flights of the first days folded, in two batches."""
+    """This repository with the flights of the first days folded in two batches; aircraft change in the second and a third."""
     specification = importlib.util.spec_from_file_location("events", REPOSITORY / "scripts" / "flights" / "events.py")
     events = sys.modules["events"] = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(events)
     year = events.original_flights()
     day = (year["scheduled_at"] - year["scheduled_at"].min()).dt.days
     events.original_flights = lambda: year[day < FIRST_DAYS].reset_index(drop=True)
+    events.CHANGES_FROM = CHANGES_FROM
     stream = events.write_stream(local / "events")
-    names = list(stream["files"])
+    names, aircraft = list(stream["files"]), list(stream["aircraft"]["files"])
+    until_flown = [name for name in aircraft if name[-18:] <= names[-1][-18:]]
 
     repository.run("seed", "--select", "airlines")
     # the marts are views
-    for landing, others in ((names[:5], []), (names[5:], ["--exclude", "path:models/flights/marts"])):
-        for name in landing:
-            os.link(local / "events" / "flight_events" / name, local / "landing" / "flight_events" / name)
-        repository.run("run", "--select", "path:models/flights", *others)
+    landings = (
+        (names[:5] + aircraft[:1], ["path:models/flights"]),
+        (names[5:] + until_flown[1:], ["path:models/flights", "--exclude", "path:models/flights/marts"]),
+        (aircraft[len(until_flown) :], ["aircraft+", "--exclude", "path:models/flights/marts"]),
+    )
+    for landing, selected in landings:
+        _land(local, landing)
+        repository.run("run", "--select", *selected)
     return repository
+
+
+def _land(local: Path, names: list[str]) -> None:
+    """Put files of events where the stages read them, those of flights and of aircraft in a folder each."""
+    for name in names:
+        folder = name.removesuffix(name[-19:])
+        os.link(local / "events" / folder / name, local / "landing" / folder / name)
 
 
 def _tests_of(result) -> dict[str, str]:
@@ -50,6 +64,8 @@ def test_every_proof_passes(flights) -> None:
         "departures_by_hour_equal_original",
         "flights_by_carrier_month_equal_original",
         "flights_by_route_equal_original",
+        "aircraft_equal_original",
+        "flights_by_manufacturer_equal_original",
     }
 
 
@@ -70,12 +86,37 @@ def test_the_stream_was_disordered(flights) -> None:
     assert late[0][0] > 0
 
 
+def test_the_register_changed_after_its_flights_were_folded(flights) -> None:
+    """Renamed, removed and late changes of aircraft were there to be got right, and reached flights that had no new event."""
+    [(renamed, removed)] = flights.rows(
+        "select count(distinct if(now.manufacturer <> first.manufacturer, tailnum, null)), count_if(now.tailnum is null) "
+        "from stg_aircraft_events as first left join stg_aircraft_2013 as now using (tailnum) "
+        f"where first.changed_at < '{CHANGES_FROM}'"
+    )
+    assert renamed > 500 and removed > 10
+    history = flights.rows("select ledger_batch, tombstones, decisions['stale'] from aircraft__history order by ledger_batch")
+    assert [batch for batch, _, _ in history] == [1, 2, 3]
+    assert sum(tombstones for _, tombstones, _ in history) > removed / 2 and sum(stale or 0 for _, _, stale in history) > 0
+
+    assert flights.rows("select max(ledger_batch) from flights") == [(2,)]
+    changed = dict(flights.rows("select ledger_sign, count(*) from flights_with_aircraft where ledger_batch = 3 group by 1"))
+    assert changed[1] == changed[-1] > 50
+    named = {
+        when: {name for (name,) in flights.rows(f"select distinct manufacturer from flights_with_aircraft where {rows}")}
+        for when, rows in {"ever": "true", "cancelled in 3": "ledger_batch = 3 and ledger_sign = -1"}.items()
+    }
+    live = {name for (name,) in flights.rows("select manufacturer from punctuality_by_manufacturer")}
+    assert {"AIRBUS INDUSTRIE", "MCDONNELL DOUGLAS AIRCRAFT CO"} <= named["ever"] - live
+    assert "MCDONNELL DOUGLAS AIRCRAFT CO" in named["cancelled in 3"]
+    assert {"AIRBUS", "MCDONNELL DOUGLAS", "not in the register"} <= live
+
+
 def test_the_report_shows_whose_sums_are_right(flights, local: Path, tmp_path: Path) -> None:
     sys.path.insert(0, str(REPOSITORY / "scripts" / "flights"))
     import report
 
     relations = dict.fromkeys(["punctuality_by_carrier", "busiest_hours", "busiest_routes", "stg_flight_events"])
-    relations |= dict.fromkeys(["stg_flights_2013", "flights"])
+    relations |= dict.fromkeys(["stg_flights_2013", "flights", "punctuality_by_manufacturer"])
     plots = report.read_plots(lambda sql: flights.sql(sql).toPandas(), {name: f"demo.{name}" for name in relations})
     sums = {
         way: rows.drop(columns="way").sort_values("carrier").values.tolist() for way, rows in plots["compared"].groupby("way")
@@ -87,7 +128,7 @@ def test_the_report_shows_whose_sums_are_right(flights, local: Path, tmp_path: P
         report.Batch("first", 5, 100, 9.0, 90, 5, 1),
         *(report.Batch(f"2013-01-0{n}", 1, 50, 2.0 + n % 2 * 9, 40, 3, 1) for n in (1, 2)),
     ]
-    stream = {"flights": 1, "events": 2, "late_events": 1, "rows": 3}
+    stream = {"flights": 1, "events": 2, "late_events": 1, "rows": 3, "aircraft": {"registered": 5, "changes": 4}}
     proofs = [report.Proof("flights_equal_original", "the flights are <right>", "pass", 1.0)]
     found = report.Findings(stream, batches, proofs, 3, 1, 10.0, "dbt", {"routes": plots["routes"].head(3)}, plots)
     report.write_report(tmp_path / "flights.html", found)
@@ -99,21 +140,33 @@ def test_the_report_shows_whose_sums_are_right(flights, local: Path, tmp_path: P
 @pytest.mark.full
 def test_every_dbt_test_fails_on_bad_data(flights, spark, local: Path) -> None:
     events = spark.table("demo.stg_flight_events").drop("_block").limit(1)
-    nothing = [f"cast(null as {kind}) as {name}" for name, kind in events.dtypes if name != "event"]
-    events.selectExpr(*nothing, "'lost' as event").write.mode("append").parquet(str(local / "landing" / "flight_events"))
+    nothing = [*_nulls_of(events.drop("event")), "'lost' as event"]
+    events.selectExpr(*nothing).write.mode("append").parquet(str(local / "landing" / "flight_events"))
     original = spark.table("demo.stg_flights_2013").limit(1)
-    original.selectExpr(*[f"cast(null as {kind}) as {name}" for name, kind in original.dtypes]).write.mode("append").parquet(
-        str(local / "events" / "original")
-    )
+    original.selectExpr(*_nulls_of(original)).write.mode("append").parquet(str(local / "events" / "original"))
+    aircraft = spark.table("demo.stg_aircraft_events").drop("_block").limit(1)
+    aircraft.selectExpr(*_nulls_of(aircraft)).write.mode("append").parquet(str(local / "landing" / "aircraft_events"))
+    register = spark.table("demo.stg_aircraft_2013").limit(1)
+    register.selectExpr(*_nulls_of(register)).write.mode("append").parquet(str(local / "events" / "original_aircraft"))
     flights.sql("insert into airlines values (null, null), ('UA', 'another United')")
     _append_nulls(flights, "flights", ["'lost' as event", "7 as ledger_sign", "null as ledger_batch"])
     _append_nulls(flights, "flights", ["'lost' as event", "1 as ledger_sign", "1001 as ledger_batch"])
-    for projection in ("departures_by_hour", "flights_by_carrier_month", "flights_by_route"):
+    for ledger in ("aircraft", "flights_with_aircraft"):
+        _append_nulls(flights, ledger, ["7 as ledger_sign", "null as ledger_batch"])
+        _append_nulls(flights, ledger, ["'lost' as manufacturer", "1 as ledger_sign", "1001 as ledger_batch"])
+    unregistered = ["'not in the register' as manufacturer", "1 as ledger_sign", "1003 as ledger_batch"]
+    _append_nulls(flights, "flights_by_manufacturer", unregistered)
+    for projection in ("departures_by_hour", "flights_by_carrier_month", "flights_by_route", "flights_by_manufacturer"):
         _append_nulls(flights, projection, ["1 as ledger_sign", "1001 as ledger_batch"])
         _append_nulls(flights, projection, ["null as ledger_sign", "1002 as ledger_batch"])
     statuses = _tests_of(flights.invoke("test", "--select", "path:models/flights", "path:seeds/flights"))
-    assert len(statuses) == 41
+    assert len(statuses) == 62
     assert {name for name, status in statuses.items() if status != "fail"} == set()
+
+
+def _nulls_of(frame) -> list[str]:
+    """Give a NULL for each column of a DataFrame, as SQL."""
+    return [f"cast(null as {kind}) as {name}" for name, kind in frame.dtypes]
 
 
 def _append_nulls(project, table: str, given: list[str]) -> None:

@@ -1,0 +1,7 @@
+-- The live rows of the ledger are the register of aircraft as it stands at the end, row for row.
+
+with live as (
+    select * from {{ collapsing.final(ref('aircraft')) }}
+)
+
+{{ collapsing.differences('live', ref('stg_aircraft_2013'), ['tailnum', 'manufacturer', 'model', 'seats', 'built_in']) }}
