@@ -330,6 +330,8 @@ def main() -> int:
     # Times are shown as they are stored; Python's own zone must not move them.
     os.environ["TZ"] = "UTC"
     time.tzset()
+    # In a session of minutes Java's second compiler keeps a core busy for longer than its code saves.
+    os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=512m")
 
     screen = terminal(log)
     console = Console(file=screen, width=None if screen.isatty() else 120)
