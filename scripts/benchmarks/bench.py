@@ -35,7 +35,7 @@ def main() -> None:
             start_afresh(local, FOLDERS)
             from session import Bench
 
-            bench = Bench(local, target, Console())
+            bench = Bench(local, target, Console(width=None if sys.stdout.isatty() else 160))
             for name, setting in settings.items():
                 bench.drop()
                 results = Results(name, target, setting, _machine(bench))
