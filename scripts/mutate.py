@@ -77,6 +77,8 @@ MUTANTS = [
     Mutant(FOLD, "if(ledger_last_state.ledger_sign = 1, -1, null)", "if(ledger_last_state.ledger_sign = 0, -1, null)"),
     Mutant(FOLD, "if(appended.ledger_sign = -1, ledger_last_state.", "if(appended.ledger_sign = 1, ledger_last_state."),
     Mutant(FOLD, "in ('applied', 'orphan_delete')", "in ('applied')"),
+    Mutant(FOLD, "not ledger_delete as ledger_has_upserts", "ledger_delete as ledger_has_upserts", "intake"),
+    Mutant(PLAN, "having count(*) > 1 limit 1", "having count(*) > 2 limit 1", "intake"),
     Mutant(FOLD, "left semi join unread", "left anti join unread"),
     Mutant(FOLD, "where ledger_rank = 1\n", "where ledger_rank = 2\n"),
     Mutant(FOLD, "and stored.ledger_batch not in", "and stored.ledger_batch in", "undo"),

@@ -20,12 +20,13 @@
 
 
 {#
-    Caches the rows of a query, and returns the session's temporary view that they are read from, until _drop_cached drops it. A SQL
-    warehouse of Databricks has no such cache: there the view reads its query each time, of the same blocks.
+    Caches the rows of a query, and returns the session's temporary view that they are read from, until _drop_cached drops it. A query
+    that is not costly is a view alone. So is each on a SQL warehouse of Databricks, which has no such cache: there it reads the same
+    blocks each time.
 #}
-{% macro _cache(relation, what, sql) %}
+{% macro _cache(relation, what, sql, is_costly=true) %}
     {% set view = collapsing._cached_view(relation, what) %}
-    {% set caches = target.type != 'databricks' or adapter.is_cluster() %}
+    {% set caches = is_costly and (target.type != 'databricks' or adapter.is_cluster()) %}
     {% do collapsing._execute(('cache table ' if caches else 'create or replace temporary view ') ~ view ~ ' as\n' ~ sql) %}
     {{ return(view) }}
 {% endmacro %}
@@ -168,14 +169,31 @@
     {decision: rows}, and how many `states`, `cancels` and `tombstones` it appends. Returns the view.
 #}
 {% macro _cache_classified(unread, ledger, settings, columns, batch) %}
+    {% do batch.update({'each_key_once': not ledger and collapsing._has_each_key_once(unread, settings, batch)}) %}
     {% set view = collapsing._cache(
         this, 'classified',
-        'with\n\n' ~ collapsing._classification(unread, ledger, settings, columns, batch) ~ '\n\nselect * from classified'
+        'with\n\n' ~ collapsing._classification(unread, ledger, settings, columns, batch) ~ '\n\nselect * from classified',
+        is_costly=not batch.each_key_once
     ) %}
     {% do batch.update(collapsing._counts_of_batch(view, ledger, settings, columns)) %}
     {% set decisions = dict(batch.bad, **batch.decisions) %}
     {% do batch.update({'decisions': decisions}) %}
     {{ return(view) }}
+{% endmacro %}
+
+
+{#
+    Returns whether each key has one row in a batch of many rows, as in a first load from a table: sorting them by key would take most
+    of its time. Of fewer rows that is not asked, for the question costs more than the answer saves.
+#}
+{% macro _has_each_key_once(unread, settings, batch) %}
+    {% if batch.rows < 100000 or not collapsing._engine(settings).looks_up %}
+        {{ return(false) }}
+    {% endif %}
+    {{ return(not collapsing._rows_of(
+        'select 1 from ' ~ unread ~ (' where ' ~ batch.unread if batch.unread)
+        ~ ' group by ' ~ collapsing._row_list(settings.key) ~ ' having count(*) > 1 limit 1'
+    )) }}
 {% endmacro %}
 
 

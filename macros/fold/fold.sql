@@ -5,7 +5,7 @@
     ledger    relation of the ledger, or none when it is built from nothing
     settings  as _ledger_settings returns them
     columns   the stage's columns, a list of {name, dtype}
-    batch     as _plan_batch returns it: number, is_numbered, unread, bounds, rows, undone
+    batch     as _plan_batch returns it: number, is_numbered, unread, bounds, rows, undone; and each_key_once, as _has_each_key_once does
 #}
 {% macro _fold(source, ledger, settings, columns, batch) -%}
 with
@@ -21,7 +21,7 @@ with
     {% set unread = collapsing._unread_rows(source, settings, columns, batch) %}
     {% if collapsing._engine(settings).looks_up %}
         {% set touched = collapsing._touched_rows(ledger, settings, batch) if ledger else none %}
-        {{ return(collapsing._classified(unread, touched, settings, columns)) }}
+        {{ return(collapsing._classified(unread, touched, settings, columns, each_key_once=batch.each_key_once)) }}
     {% endif %}
     {{ return(
         "classified as (\n    select\n        *,\n        'applied' as ledger_decision\n    from (\n    " ~ unread ~ '\n    )\n)'
@@ -50,8 +50,9 @@ with
     columns   the stage's columns, a list of {name, dtype}
     by_batch  whether the rows are of several batches, each decided about by itself: `unread` has the column ledger_batch, and
               `touched` the column ledger_before, the batch that its row came before
+    each_key_once   whether no key has a second row, so that nothing has to be sorted
 #}
-{% macro _classified(unread, touched, settings, columns, by_batch=false) %}
+{% macro _classified(unread, touched, settings, columns, by_batch=false, each_key_once=false) %}
 {%- set engine, key = collapsing._engine(settings), settings.key -%}
 {%- set history = key + ['ledger_batch'] if by_batch else key -%}
 {%- set partition = collapsing._row_list(history) -%}
@@ -83,6 +84,10 @@ last_state as (
     where ledger_rank = 1
 ),
 {%- endif %}
+{%- if each_key_once %}
+
+{{ collapsing._numbered_alone(engine, settings, partition) }},
+{%- else %}
 
 -- the rows of a key in the order in which they count
 ranked as (
@@ -110,6 +115,7 @@ numbered as (
         ) as ledger_copy
     from ranked
 ),
+{%- endif %}
 
 -- each row with its decision
 classified as (
@@ -125,6 +131,25 @@ classified as (
     left join last_state
         on {{ collapsing._same_key(key, 'incoming', 'last_state') }}{{ ' and incoming.ledger_batch = last_state.ledger_before' if by_batch }}
     {%- endif %}
+)
+{%- endmacro %}
+
+
+{# Returns the CTE `numbered` of _classified for rows of which each is the only one of its key. #}
+{% macro _numbered_alone(engine, settings, partition) -%}
+-- each row is the first of its key, and a copy of no other
+numbered as (
+    select
+        *,
+        1 as ledger_rank,
+        {%- if settings.version %}
+        struct({{ collapsing._row_list(settings.version) }}, ledger_delete) as ledger_winner,
+        {%- endif %}
+        {%- if settings.sign or settings.is_deleted %}
+        not ledger_delete as ledger_has_upserts,
+        {%- endif %}
+        1 as ledger_copy
+    from {{ engine.unread('unread', partition) if engine.unread else 'unread' }}
 )
 {%- endmacro %}
 

@@ -14,6 +14,7 @@ from support.dbt_project import VIEW, DbtProject, model, statement_of
 pytestmark = pytest.mark.only("parquet")  # damages files, and stops at statements of parquet
 
 LEDGER = {"key": "id", "version": "version", "block": "block", "count_decisions": False}
+LOADED = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 
 
 TYPES = "text string, day date, moment timestamp, price decimal(38, 18), raw binary, ratio double, flag boolean, small tinyint"
@@ -28,6 +29,10 @@ FILES = {
     "models/of_files.sql": model("ledger(ref('stg_files'))", LEDGER),
     "models/stg_many.sql": VIEW + "select * from intake.many",
     "models/of_many.sql": model("ledger(ref('stg_many'))", LEDGER),
+    "models/stg_once.sql": VIEW + "select id, 1 as version, id % 10 = 0 as is_deleted, 'a' as block from range(100000)",
+    "models/stg_twice.sql": VIEW + "select * from {{ ref('stg_once') }} union all select 7, 2, false, 'a'",
+    "models/once.sql": model("ledger(ref('stg_once'))", LOADED),
+    "models/twice.sql": model("ledger(ref('stg_twice'))", LOADED),
     "models/stage.sql": VIEW + "select * from intake.arrived",
     "models/kept.sql": model("ledger(ref('stage'))", LEDGER),
     "models/sums.sql": model("projection(ref('kept'))", {"group_by": [], "measures": {"n": "count(*)"}}),
@@ -88,6 +93,23 @@ def test_only_unread_files_are_read(intake, spark, tmp_path: Path) -> None:
         for file in folder.glob("*.parquet"):
             file.write_bytes(b"damaged")
     assert project.rows("select id, ledger_batch from of_files order by id") == [(1, 1), (2, 2)]
+
+
+def test_a_first_load_of_many_rows_is_sorted_only_where_a_key_comes_twice(intake) -> None:
+    project, executed = intake, []
+    project.run("run", "--select", "stg_once", "stg_twice")
+    assert project.invoke(
+        "run", "--select", "once", "twice", callbacks=[lambda event: executed.append(statement_of(event))]
+    ).success
+    (sorts,) = (text for text in executed if text and "ledger_copy" in text and "__once__classified" in text.split(" as ")[0])
+    assert sorts.startswith("create or replace temporary view") and "over (" not in sorts
+    history = "select states, cancels, tombstones, decisions from intake.{}__history"
+    decisions = {"applied": 90_000, "orphan_delete": 10_000}
+    assert project.rows(history.format("once")) == [(90_000, 0, 10_000, decisions)]
+    assert project.rows(history.format("twice")) == [(90_000, 0, 10_000, decisions | {"superseded": 1})]
+    sums = "select count(*), sum(version), count(distinct id) from intake.{} where ledger_sign = 1"
+    assert project.rows(sums.format("once")) == [(90_000, 90_000, 90_000)]
+    assert project.rows(sums.format("twice")) == [(90_000, 90_001, 90_000)]
 
 
 def test_of_many_folded_blocks_each_is_known(intake, full: bool) -> None:
