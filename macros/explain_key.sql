@@ -172,7 +172,7 @@ appended as (
 {%- endmacro %}
 
 
-{# Returns the CTEs that give the state of a key after each batch that took an event of it or appended a row; the last one is `states`. #}
+{# Returns CTEs of the state of a key after each batch that took an event of it or appended a row; the last one is `states`. #}
 {% macro _states_after_batches(settings, columns) -%}
 {%- set engine, key = collapsing._engine(settings), collapsing._key_as_json(settings.key) -%}
 {%- set by_batch = dict(settings, key=settings.key + ['ledger_after']) -%}

@@ -17,7 +17,10 @@
     {% set built_from = (collapsing._property_in(described, 'collapsing.projection') or {}) if described else {} %}
     {% set zone = collapsing._session_zone() if built_from.zone else none %}
 
-    {% set stale = collapsing._why_stale(projection, described, built_from, signature, zone, read, of_source) if described else none %}
+    {% set stale = none %}
+    {% if described %}
+        {% set stale = collapsing._why_stale(projection, described, built_from, signature, zone, read, of_source) %}
+    {% endif %}
     {% if flags.EMPTY and stale %}
         {% do collapsing._say(model.name, stale ~ ': --empty leaves it as it is, and the next run builds it again') %}
         {{ return({'after': none, 'upto': 0, 'batches': none, 'rebuild': false}) }}
