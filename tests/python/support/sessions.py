@@ -11,7 +11,7 @@ from dbt.adapters.spark.connections import SparkCredentials
 # fill both cores, and with more room for the code of the first.
 JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=512m", "-XX:+UseSerialGC")
 # Spark: one task where two have nothing to share; small queries are planned once and interpreted, for planning again and
-# compiling take longer, and so are temporary views; no long records of those that are over.
+# compiling take longer; no long records of those that are over.
 SHORT_LIVED = {
     "spark.master": "local[1]",
     "spark.sql.shuffle.partitions": "1",
@@ -19,7 +19,6 @@ SHORT_LIVED = {
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.sql.legacy.storeAnalyzedPlanForView": "true",
     "spark.sql.ui.explainMode": "simple",
     "spark.sql.ui.retainedExecutions": "1",
     "spark.ui.retainedJobs": "10",
