@@ -85,25 +85,32 @@ FILES = {
     "where block <= {{ var('upto', 9) }} and (block = 1 or small = element_at(array(null, 127Y, -128Y, -1Y), block))",
     "models/ends.sql": model("ledger(ref('stg_ends'))", {"key": ["small", "big", "at"], "version": "version", "block": "block"}),
     "models/live_ends.sql": VIEW + "select * from {{ collapsing.final(ref('ends')) }}",
-    "models/stg_stops.sql": VIEW + "select 1 as id, raise_error('stopped') as version, false as is_deleted, 'b' as block",
+    "models/stg_stops.sql": VIEW
+    + "select 1 as id, cast(raise_error('stopped') as int) as version, false as is_deleted, 'b' as block",
     "models/stops.sql": model("ledger(ref('stg_stops'))", EVENTS),
     **{f"models/missing_{n}.sql": f"{VIEW}select * from {{{{ collapsing.{call} }}}}" for n, call in enumerate(MISSING)},
 }
 
 
 @pytest.fixture(scope="module")
-def corners(make_project) -> DbtProject:
+def part(target: str) -> str:
+    """How names of a struct's fields begin. Hive's catalog, which knows the types of Iceberg's tables, has no field named a-b."""
+    return "f_" if target == "iceberg" else "f-"
+
+
+@pytest.fixture(scope="module")
+def corners(make_project, part: str) -> DbtProject:
     """A project of all that this file folds; nothing has arrived."""
     project = make_project("corners", FILES)
     project.sql("create schema if not exists corners")
     rows = "version int, is_deleted boolean, `#note` string, block string"
     project.sql(f"create table corners.named (name string, {rows}) using parquet")
-    wide = ", ".join(f"`f-{number}`: int" for number in range(30))
+    wide = ", ".join(f"`{part}{number}`: int" for number in range(30))
     project.sql(
         f"create table corners.names (id int, version int, stored int, events int, Location string, map map<string, int>, "
         f"wide struct<{wide}>, c char(3), at timestamp) using parquet"
     )
-    wide = ", ".join(f"'f-{number}', {number}" for number in range(30))
+    wide = ", ".join(f"'{part}{number}', {number}" for number in range(30))
     project.sql(
         f"insert into corners.names select 1, version, version + 2, 0, 'there', map('a', 1), named_struct({wide}), 'x', "
         "timestamp_micros(0) from values (1), (2) as versions (version)"
@@ -219,11 +226,11 @@ def test_a_sign_is_the_number_that_it_is_checked_to_be(corners, capsys) -> None:
     assert "cannot be optimized without the setting 'block'" in corners.fails("run", "--select", "whole")
 
 
-def test_types_and_names_that_meet_words_of_the_package_or_of_spark(corners) -> None:
+def test_types_and_names_that_meet_words_of_the_package_or_of_spark(corners, part: str) -> None:
     """Each is read twice, so that its table is compared with its stage; then operations find it by its name."""
     corners.run("run", "--select", "stg_names+")
     corners.run("run", "--select", "stg_names+")
-    found = corners.rows("select id, version, stored, Location, size(map), wide.`f-29`, c from live_names")
+    found = corners.rows(f"select id, version, stored, Location, size(map), wide.`{part}29`, c from live_names")
     assert found == [(1, 2, 4, "there", 1, 29, "x  ")]
     assert corners.rows("select * from counted_odd_live") == [("there", 4, 1)]
     for operation in ("status", "optimize"):
