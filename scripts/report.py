@@ -67,6 +67,13 @@ class Project:
         named = {f"incremental_{kind}": True}
         return {node.name: node for node in self.manifest.nodes.values() if node.config.materialized in named}
 
+    def built(self, names: list[str]) -> list[str]:
+        """Give the names of those models that have a table."""
+        rows = ", ".join(f"('{name}', {{{{ load_relation(ref('{name}')) is not none }}}})" for name in names)
+        return [
+            row["name"] for row in self.rows(f"select name from values {rows} as t (name, is_built) where is_built order by name")
+        ]
+
 
 # --- what is asked ------------------------------------------------------------------------------------------------
 
@@ -82,11 +89,12 @@ def figures_of(project: Project, name: str) -> dict[str, Any]:
         "select count(*) as held, count_if(ledger_sign = 0) as tombstones,"
         f" (select count(*) from {{{{ collapsing.final({ref}) }}}}) as live from {{{{ collapsing.changes({ref}, after=0) }}}}"
     )
-    projections = [
-        project.rows(lag_of(name, other)) + [other]
-        for other, node in sorted(project.models("projection").items())
+    readers = [
+        other
+        for other, node in project.models("projection").items()
         if any(read.endswith(f".{name}") for read in node.depends_on.nodes)
     ]
+    projections = [project.rows(lag_of(name, other)) + [other] for other in (project.built(readers) if readers else [])]
     return {
         "history": [dict(row, decisions=counted(row["decisions"])) for row in history],
         "sizes": sizes,
@@ -297,7 +305,7 @@ def in_bytes(size: float) -> str:
 def main() -> int:
     """Write the report. Exit status: 0 done, 1 it could not be made."""
     parser = argparse.ArgumentParser(prog="scripts/report", description=__doc__.split("\n\n")[0])
-    parser.add_argument("ledgers", nargs="*", metavar="LEDGER", help="the names of ledger models (default: all of the project)")
+    parser.add_argument("ledgers", nargs="*", metavar="LEDGER", help="the names of ledger models (default: all that are built)")
     parser.add_argument("--project-dir", type=Path, default=Path(), help="where dbt_project.yml is (default: here)")
     parser.add_argument("--profiles-dir", type=Path, help="as dbt's own options of these names:")
     parser.add_argument("--profile")
@@ -315,7 +323,12 @@ def main() -> int:
         for name in arguments.ledgers:
             if name not in known:
                 raise ReportError(f"{name} is no ledger of the project, which has: {', '.join(known)}")
-        sections = [part for name in arguments.ledgers or known for part in sections_of(name, figures_of(project, name))]
+        built = project.built(arguments.ledgers or known)
+        if missing := [name for name in arguments.ledgers or known if name not in built]:
+            if arguments.ledgers or not built:
+                raise ReportError(f"not built yet, so that there is nothing to report: {', '.join(missing)}")
+            print(f"Left out, not built yet: {', '.join(missing)}", file=sys.stderr)
+        sections = [part for name in built for part in sections_of(name, figures_of(project, name))]
     except ReportError as error:
         print(f"scripts/report: {error}", file=sys.stderr)
         return 1
