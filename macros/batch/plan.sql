@@ -184,10 +184,12 @@
 
 {#
     Returns whether each key has one row in a batch of many rows, as in a first load from a table: sorting them by key would take most
-    of its time. Of fewer rows that is not asked, for the question costs more than the answer saves.
+    of its time. Of fewer rows that is not asked, for the question costs more than the answer saves; nor where the engine sorts rows
+    for its own rules.
 #}
 {% macro _has_each_key_once(unread, settings, batch) %}
-    {% if batch.rows < 100000 or not collapsing._engine(settings).looks_up %}
+    {% set engine = collapsing._engine(settings) %}
+    {% if batch.rows < 100000 or not engine.looks_up or engine.unread %}
         {{ return(false) }}
     {% endif %}
     {{ return(not collapsing._rows_of(

@@ -86,7 +86,7 @@ last_state as (
 {%- endif %}
 {%- if each_key_once %}
 
-{{ collapsing._numbered_alone(engine, settings, partition) }},
+{{ collapsing._numbered_alone(settings) }},
 {%- else %}
 
 -- the rows of a key in the order in which they count
@@ -136,7 +136,7 @@ classified as (
 
 
 {# Returns the CTE `numbered` of _classified for rows of which each is the only one of its key. #}
-{% macro _numbered_alone(engine, settings, partition) -%}
+{% macro _numbered_alone(settings) -%}
 -- each row is the first of its key, and a copy of no other
 numbered as (
     select
@@ -149,7 +149,7 @@ numbered as (
         not ledger_delete as ledger_has_upserts,
         {%- endif %}
         1 as ledger_copy
-    from {{ engine.unread('unread', partition) if engine.unread else 'unread' }}
+    from unread
 )
 {%- endmacro %}
 
