@@ -138,7 +138,7 @@ def local(tmp_path_factory: pytest.TempPathFactory, target: str, request: pytest
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     if target == "parquet" and not request.config.getoption("--full"):
-        os.environ["SPARK_SUBMIT_OPTS"] = " ".join(JAVA_OPTIONS)
+        os.environ["SPARK_SUBMIT_OPTS"] = " ".join([os.environ.get("SPARK_SUBMIT_OPTS", ""), *JAVA_OPTIONS])
         set_in_sessions(SHORT_LIVED | (IN_MEMORY if is_in_memory(request.config) else {}))
     for stage in ("flight_events", "aircraft_events"):
         (folder / "landing" / stage).mkdir(parents=True)

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.only("parquet")
 
 
 def test_what_is_marked_hive_holds_on_its_metastore(tmp_path: Path) -> None:
-    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "SPARK", "DBT"))}
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "SPARK_LOCAL", "DBT"))}
     command = [sys.executable, "-m", "pytest", "--hive", "-p", "no:xdist", "-p", "no:cacheprovider"]
     marked = [path for path in sorted(Path(__file__).parent.glob("test_*.py")) if "pytest.mark.hive" in path.read_text()]
     command += ["--basetemp", str(tmp_path / "hive"), *map(str, marked)]

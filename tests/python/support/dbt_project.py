@@ -16,18 +16,23 @@ from pyspark.sql import SparkSession
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
-_parse, _trees = jinja2.Environment.parse, {}
+def _once(method: Callable) -> Callable:
+    """Give a method of jinja's Environment that works on a template's source once: dbt parses and compiles the macros of each project."""
+    known = {}
+
+    def of(environment: jinja2.Environment, source: object, *names: object, **options: object):  # noqa: ANN202
+        given = type(environment), *environment.extensions, *names, *options.items(), source
+        if not isinstance(source, str):
+            return method(environment, source, *names, **options)
+        if given not in known:
+            known[given] = method(environment, source, *names, **options)
+        return known[given]
+
+    return of
 
 
-def _parse_once(environment: jinja2.Environment, source: str, *names: str | None) -> jinja2.nodes.Template:
-    """Parse a template, or give what came of it before: dbt only reads it, and does so for each macro of each project."""
-    template = type(environment), *environment.extensions, source
-    if template not in _trees:
-        _trees[template] = _parse(environment, source, *names)
-    return _trees[template]
-
-
-jinja2.Environment.parse = _parse_once
+jinja2.Environment.parse = _once(jinja2.Environment.parse)
+jinja2.Environment.compile = _once(jinja2.Environment.compile)
 
 VIEW = "{{ config(materialized='view') }}\n"
 # Variables on which the names of tables depend: dbt asks for them when it parses. Others are looked up when a model runs.

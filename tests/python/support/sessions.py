@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from dbt.adapters.spark.connections import SparkCredentials
 
 # What suits a session that lives for minutes, beside another one on two cores. Java: without the second compiler, which would
-# fill both cores, and with more room for the code of the first.
-JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=512m", "-XX:+UseSerialGC")
+# fill both cores, with more room for the code of the first, and with room for what small queries leave behind.
+JAVA_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:ReservedCodeCacheSize=512m", "-XX:+UseSerialGC", "-Xms1g", "-Xmn600m")
 # Spark: one task where two have nothing to share; small queries are planned once and interpreted, for planning again and
 # compiling take longer; no long records of those that are over.
 SHORT_LIVED = {
