@@ -37,8 +37,7 @@
         {#- where they stand is the format's: on parquet before ledger_batch, which is the partition -#}
         {% do table.update({'stored': collapsing._describe(ledger).columns | map(attribute='name') | list}) %}
     {% elif table.created %}
-        {% set rejects = load_relation(collapsing._rejects_relation(ledger)) %}
-        {% do adapter.drop_relation(rejects) if rejects is not none %}
+        {% do collapsing._drop_beside(collapsing._rejects_relation(ledger), ledger) %}
         {% set rules = collapsing._as_property(collapsing._rules_of(settings)) %}
         {% do collapsing._recreate(ledger, table.wanted, {'collapsing.rules': rules}) %}
         {% do persist_constraints(ledger, model) %}

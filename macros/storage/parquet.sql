@@ -99,19 +99,20 @@ insert overwrite table {{ relation }} partition (ledger_batch)
 
 
 {#
-    Drops a table, if there is one, and creates it empty. Spark refuses to create a table over a folder with files, which a kill in
-    the middle of a drop leaves: <table>__unfinished, an external table over the folder, is created first. If it exists without the
-    table, the files are left-overs of this package, and an overwrite without rows removes them.
+    Drops a table with its files, if there is one. Spark refuses to create a table over a folder with files, which a kill in the middle
+    of a drop leaves, and every drop in Iceberg's session catalog: <table>__unfinished, an external table over the folder, is created
+    first. If it exists without the table, the files are left-overs of this package, and an overwrite without rows removes them.
 #}
-{% macro _parquet_recreate(relation, columns, properties) %}
+{% macro _parquet_drop(relation) %}
     {% set existing, unfinished = load_relation(relation), collapsing._beside(relation, 'unfinished') %}
     {% if existing is not none %}
+        {% set details = {} if existing.is_view else collapsing._describe(relation).details %}
         {#- dbt drops no files of an external table, and none are left over -#}
-        {% if not existing.is_view and not config.get('location_root') %}
+        {% if details.get('Type') == 'MANAGED' %}
             {% do collapsing._execute(
                 "create table if not exists " ~ unfinished ~ " (nothing int, part int) using parquet options ("
                 ~ "'mapreduce.fileoutputcommitter.marksuccessfuljobs' 'false', 'partitionOverwriteMode' 'static') partitioned by (part)"
-                ~ " location " ~ collapsing._text_literal(collapsing._describe(relation).details.Location)
+                ~ " location " ~ collapsing._text_literal(details.Location)
             ) %}
             {% do collapsing._add_to_cache(unfinished) %}
         {% endif %}
@@ -121,6 +122,12 @@ insert overwrite table {{ relation }} partition (ledger_batch)
         {% do collapsing._execute('insert overwrite table ' ~ unfinished ~ ' select 1, 1 where false') %}
         {% do adapter.drop_relation(unfinished) %}
     {% endif %}
+{% endmacro %}
+
+
+{# Drops a table, if there is one, and creates it empty. #}
+{% macro _parquet_recreate(relation, columns, properties) %}
+    {% do collapsing._parquet_drop(relation) %}
     {% do collapsing._execute(
         collapsing._create_table('create table', relation, columns, properties, {'partitionOverwriteMode': 'dynamic'})
     ) %}

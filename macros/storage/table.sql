@@ -41,10 +41,27 @@
 {% endmacro %}
 
 
+{# Drops a table beside a ledger, if there is one, and what a killed drop has left. #}
+{% macro _drop_beside(relation, ledger) %}
+    {% set existing, unfinished = load_relation(relation), load_relation(collapsing._beside(relation, 'unfinished')) %}
+    {% if existing is none and unfinished is none %}
+        {{ return(none) }}
+    {% elif collapsing._format_beside(ledger) == 'parquet' %}
+        {#- Iceberg's session catalog does not tell Spark's that a table is gone, and Spark goes on knowing its columns -#}
+        {% do collapsing._execute('refresh table ' ~ relation) if existing is not none and collapsing._has_log(ledger) %}
+        {% do collapsing._parquet_drop(relation) %}
+    {% else %}
+        {% do adapter.drop_relation(existing) %}
+    {% endif %}
+{% endmacro %}
+
+
 {# Creates a table beside a ledger where there is none yet. `columns` are as in `create table`. #}
 {% macro _create_beside(relation, ledger, columns) %}
     {% if load_relation(relation) is none %}
         {% set format = collapsing._format_beside(ledger) %}
+        {#- over the files that a killed drop has left, no table can be created -#}
+        {% do collapsing._drop_beside(relation, ledger) %}
         {% do collapsing._execute(
             'create table if not exists ' ~ relation ~ ' (' ~ columns ~ ')\nusing ' ~ format
             ~ (" options ('partitionOverwriteMode' 'dynamic')" if format == 'parquet') ~ '\npartitioned by (ledger_batch)'
