@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import json
 import random
 from collections.abc import Callable
+from contextlib import redirect_stdout
 
 import pytest
 
@@ -103,6 +106,13 @@ class Sequence:
         self.project.run("run", "--select", "stage", *self._built())
         self._learn()
 
+    def run_again(self) -> None:
+        """A second run finds nothing to do."""
+        self.run()
+        before = self.project.batches(f"sequences.{self.name}")
+        self.run()
+        assert self.project.batches(f"sequences.{self.name}") == before
+
     def die(self) -> None:
         """A run dies before one of its statements, and the next goes on."""
         begins = self.random.choice(("cache table", "insert overwrite table", "insert into", "drop view", "describe", "select"))
@@ -187,6 +197,11 @@ class Sequence:
         numbers = self.project.rows(f"select ledger_batch from {ledger}__history")
         assert len(set(numbers)) == len(numbers)
         batches = [number for number in self.project.batches(ledger) if number > self.base] + [self.base] * (self.base > 0)
+        status = self._status()
+        assert (status["last_batch"], status["live"], status["unread_blocks"]) == (max(batches), len(live), 0)
+        built = [f"{self.name}_{projection}" for projection in self.projections]
+        behind = [reader["name"] for reader in status["readers"] if reader["name"] in built and reader["lag_batches"]]
+        assert not behind and not status["findings"], status
         asked = self.random.choice(batches)
         self.project.write(
             "models/then.sql",
@@ -199,6 +214,12 @@ class Sequence:
         )
 
     # how
+
+    def _status(self) -> dict:
+        """Give what status tells of the ledger after a scan."""
+        with redirect_stdout(io.StringIO()) as printed:
+            assert operate(self.project, "status", model=self.name, format="json", scan=True).success
+        return json.loads(printed.getvalue().strip().splitlines()[-1])[0]
 
     def _stage(self, rows: list[tuple]) -> None:
         staged = [
@@ -231,7 +252,7 @@ class Sequence:
 
 
 STEPS = (
-    *(Sequence.land, Sequence.land, Sequence.replay, Sequence.run, Sequence.run, Sequence.die, Sequence.optimize),
+    *(Sequence.land, Sequence.land, Sequence.replay, Sequence.run, Sequence.run_again, Sequence.die, Sequence.optimize),
     *(Sequence.undo, Sequence.refresh, Sequence.widen, Sequence.change_session, Sequence.add_projection),
 )
 CASES = [("versioned", 1)]
