@@ -2,6 +2,9 @@
     {% if not execute %}
         {{ return(stage) }}
     {% endif %}
+    {% for relation in [ledger, stage] %}
+        {% do collapsing._check_relation('decisions', relation) %}
+    {% endfor %}
     {% set node = collapsing._model_of(ledger) %}
     {% if collapsing._kind_of(node, 'decisions') != 'ledger' %}
         {{ collapsing._raise(node.name, 'decisions needs a ledger and its stage; this is a projection') }}

@@ -1,6 +1,6 @@
-{# Raises an error where a public macro is given a name in the place of a relation. #}
+{# Raises an error where a public macro is given nothing, or a name, in the place of a relation. #}
 {% macro _check_relation(macro_name, relation) %}
-    {% if relation is string and not relation.strip().startswith('(') or relation is none %}
+    {% if relation is string and not relation.strip().startswith('(') or relation is undefined or relation is none %}
         {{ collapsing._raise(
             model.name if model is defined else '?', macro_name ~ " takes a relation, such as ref('" ~ (relation or 'orders')
             ~ "'); given: " ~ (tojson(relation) if relation else 'nothing')

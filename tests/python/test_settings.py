@@ -267,6 +267,7 @@ def wrong_settings(make_project, full: bool):
         "models/no_final.sql": "select * from {{ collapsing.final(ref('stage')) }}",
         "models/wrong_as_of.sql": "select * from {{ collapsing.final(ref('good'), as_of='monday') }}",
         "models/final_by_name.sql": "select * from {{ collapsing.final('good') }}",
+        "models/decided_alone.sql": "select * from {{ collapsing.decisions(ref('good')) }}",
         "models/wrong_after.sql": "select * from {{ collapsing.changes(ref('good'), after='monday') }}",
     }
     files |= {f"models/{name}.sql": model(body, settings) for name, (body, settings, _) in WRONG_SETTINGS.items()}
@@ -331,6 +332,7 @@ def test_configs_without_effect_and_reads_of_a_raw_table_are_warned_of(wrong_set
 def test_final_and_changes_refuse_what_they_cannot_read(wrong_settings) -> None:
     assert "model 'stage': final needs a model with settings" in wrong_settings["no_final"]
     assert "final takes a relation, such as ref('good'); given: \"good\"" in wrong_settings["final_by_name"]
+    assert "decisions takes a relation, such as ref('orders'); given: nothing" in wrong_settings["decided_alone"]
     assert "as_of must be a batch number or a timestamp; given: monday" in wrong_settings["wrong_as_of"]
     assert "changes needs 'after'" in wrong_settings["wrong_after"]
     assert "this is a ledger without the setting 'partition_by'" in wrong_settings["no_partitions"]

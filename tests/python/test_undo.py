@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from support.dbt_project import VIEW
 from support.lives import LEDGERS, built, fold_next, live_project, operate
 
 # The engine replacing has no cancel rows, with which an old state could come back.
@@ -105,6 +106,11 @@ def test_undone_blocks_are_read_again_when_asked(undone, again: list[str]) -> No
     _undo(project, *again, unread=True)
     project.run("run", "--select", *built(again))
     life.check(project.rows, again)
+    decided = "{{ collapsing.decisions(ref('versioned'), ref('stage_events')) }}"
+    project.write("models/decided.sql", f"{VIEW}select decision, count(*) as n from {decided} group by all")
+    project.run("run", "--select", "decided")
+    decisions, staged = dict(project.rows("select * from decided")), project.rows("select count(*) from stage_events")[0][0]
+    assert "unread" not in decisions and sum(decisions.values()) == staged, decisions
 
 
 def test_the_history_has_a_row_for_each_batch(undone, undoable: list[str]) -> None:
