@@ -46,7 +46,7 @@
     {% set sql %}
         select
             any_value(asked) is null,
-            any_value(asked) > current_timestamp(),
+            any_value(asked) > now(),
             max(if(finished_at <= asked, ledger_batch, null)),
             max(ledger_batch),
             cast(min(finished_at) as string)

@@ -147,6 +147,12 @@
         {% do values.update({column.name: adapter.quote(column.name)}) %}
     {% endfor %}
     {% set types = collapsing._types_of(rejects) %}
+    {% for column in columns if column.name not in types %}
+        {% for name in types if name | lower == column.name | lower %}
+            {% do values.update({name: adapter.quote(name)}) %}
+            {% do column.update({'name': name}) %}
+        {% endfor %}
+    {% endfor %}
     {% for column in columns if types.get(column.name, column.dtype) != column.dtype %}
         {{ collapsing._raise(
             model.name, 'bad rows cannot be rejected into ' ~ rejects ~ ": its column '" ~ column.name ~ "' is " ~ types[column.name]

@@ -19,13 +19,16 @@
 
 {#
     Returns SQL for the text by which ledger and manifest know a block, NULL without a token; `of` is the alias of the stage, if it has one.
-    It is the same in every session: of a timestamp its microseconds since 1970, of binary its hexadecimal digits.
+    It is the same in every session: of a timestamp its microseconds since 1970, of binary its hexadecimal digits, of a decimal its digits
+    without an exponent, which ANSI mode decides about, and without zeros at the end.
 #}
 {% macro _token(settings, columns, of=none) %}
     {% set block = collapsing._arrival(settings, of) %}
     {% set dtype = collapsing._token_type(settings, columns) if settings.block else 'string' %}
     {% if dtype == 'timestamp' %}
         {{ return('cast(unix_micros(' ~ block ~ ') as string)') }}
+    {% elif dtype.startswith('decimal') %}
+        {{ return('format_number(' ~ block ~ ", '0." ~ '#' * 38 ~ "')") }}
     {% endif %}
     {{ return('hex(' ~ block ~ ')' if dtype == 'binary' else block if dtype == 'string' else 'cast(' ~ block ~ ' as string)') }}
 {% endmacro %}
@@ -34,6 +37,16 @@
 {# Returns SQL for the token of a block as it is staged, by which the blocks of a batch are ordered; NULL without a token. #}
 {% macro _arrival(settings, of=none) %}
     {{ return((of ~ '.' if of else '') ~ adapter.quote(settings.block) if settings.block else 'cast(null as string)') }}
+{% endmacro %}
+
+
+{#
+    Returns what decides how tokens are written as text, in a word: 'none' without a token. Where it changes, every block would be
+    another one.
+#}
+{% macro _token_form(settings, columns) %}
+    {% set dtype = collapsing._token_type(settings, columns) if settings.block else 'none' %}
+    {{ return(dtype if dtype in ['none', 'timestamp', 'timestamp_ntz', 'date', 'binary', 'float', 'double'] else 'text') }}
 {% endmacro %}
 
 

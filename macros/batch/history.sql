@@ -67,6 +67,6 @@
     ) %}
     {% call statement('write_history') %}
         insert overwrite table {{ history }} partition (ledger_batch = {{ number }})
-        select /*+ coalesce(1) */ {{ values | join(', ') }}, current_timestamp()
+        select /*+ coalesce(1) */ {{ values | join(', ') }}, now()
     {% endcall %}
 {% endmacro %}

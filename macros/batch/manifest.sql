@@ -116,7 +116,7 @@
         insert overwrite table {{ manifest }} partition (ledger_batch = {{ stored_as }})
         select /*+ coalesce(1) */
             block, staged, {{ number }}, cast(decisions as map<string, bigint>), cast(undoes as int), cast(unread as boolean),
-            '{{ invocation_id }}', current_timestamp()
+            '{{ invocation_id }}', now()
         from values {{ values | join(', ') }} as planned (block, staged, decisions, undoes, unread)
     {% endcall %}
 {% endmacro %}

@@ -19,7 +19,10 @@
     {% do changed_rules.append('the table is not one that this package has created, in the format of the model')
         if not collapsing._is_appendable(ledger, described) %}
     {% set changes = collapsing._column_changes(described, wanted) %}
-    {% do collapsing._check_unchanged(changed_rules, changes) if not should_full_refresh() %}
+    {% if not should_full_refresh() %}
+        {% do collapsing._check_unchanged(changed_rules, changes) %}
+        {% do collapsing._check_may_add(changes.added, settings) %}
+    {% endif %}
     {% if changed_rules or (should_full_refresh() and (changes.added or changes.other)) %}
         {{ return({'stored': names, 'wanted': wanted, 'added': [], 'created': true, 'rebuild': false}) }}
     {% endif %}
@@ -58,6 +61,8 @@
         'version': settings.version,
         'shards': settings.shards
     } %}
+    {#- the blocks that are folded are known by their tokens' text -#}
+    {% do rules.update({'block': settings.block_form}) if settings.block_form %}
     {{ return(dict(rules, join=settings.join) if settings.join else rules) }}
 {% endmacro %}
 
@@ -109,6 +114,17 @@
         {{ collapsing._raise(
             model.name, "the stage's columns no longer match the ledger's: " ~ (found + changes.other) | join('; ')
             ~ ". Restore the stage's old columns, or rebuild the ledger with --full-refresh if the stage still holds every block"
+        ) }}
+    {% endif %}
+{% endmacro %}
+
+
+{# Raises an error where every row that a ledger has kept would be another one with new columns, and be appended again. #}
+{% macro _check_may_add(added, settings) %}
+    {% if added and collapsing._keeps_what_it_reads(settings) %}
+        {{ collapsing._raise(
+            model.name, "the stage has new columns (" ~ added | map(attribute='name') | join(', ') ~ "): without the setting 'block' each run compares the"
+            ~ ' whole stage with the rows that it keeps, and would append all of them again. Rebuild the ledger with --full-refresh'
         ) }}
     {% endif %}
 {% endmacro %}

@@ -1,29 +1,73 @@
 {#
-    Returns the columns of a stage as a list of {name, dtype}, in the stage's order, spelled as the settings spell them. Checks
-    that every column that a setting names exists, and that none has a reserved name. `query` is the model's own, which reads the stage.
+    Returns the columns of a stage as a list of {name, dtype}, in the stage's order, spelled as the settings spell them, and gives the settings
+    one spelling of each. Checks that every column that a setting names exists and has a type that it can have, and that none has a
+    name that cannot be used. `query` is the model's own, which reads the stage.
 #}
 {% macro _stage_columns(query, settings, model_name=none) %}
     {% set model_name = model_name or model.name %}
-    {% set columns = collapsing._columns_of_query(query) %}
-    {% for column in columns if column.name.lower().startswith('ledger_') %}
-        {{ collapsing._raise(
-            model_name, "the stage's column '" ~ column.name ~ "' begins with ledger_: such names are reserved for the package"
-        ) }}
-    {% endfor %}
+    {% set columns, spelled = collapsing._columns_of_query(query), {} %}
+    {% do collapsing._check_stage_names(columns, model_name) %}
     {% for setting in ['key', 'version', 'order_by', 'partition_by', 'sign', 'is_deleted', 'block', 'combine'] %}
-        {% set named = settings[setting] %}
+        {% set named, found = settings[setting], [] %}
         {% for name in ([named] if named is string else named or []) %}
-            {% do collapsing._spell(columns, name) %}
-            {% set names = columns | map(attribute='name') | list %}
-            {% if name not in names %}
+            {% set spelling = collapsing._spell(columns, name, spelled) %}
+            {% if spelling is none %}
                 {{ collapsing._raise_setting(
-                    model_name, setting, 'a column of the stage ' ~ collapsing._stage_name() ~ ' (' ~ names | join(', ') ~ ')', name
+                    model_name, setting, 'a column of the stage ' ~ collapsing._stage_name() ~ ' ('
+                    ~ columns | map(attribute='name') | join(', ') ~ ')', name
+                ) }}
+            {% endif %}
+            {% do found.append(spelling) %}
+        {% endfor %}
+        {% if named is string %}
+            {% do settings.update({setting: found[0]}) %}
+        {% elif named is mapping %}
+            {% do settings.update({setting: dict(zip(found, named.values()))}) %}
+        {% elif named %}
+            {% do settings.update({setting: found}) %}
+        {% endif %}
+    {% endfor %}
+    {% do collapsing._check_types(columns, settings, model_name) %}
+    {% do settings.update({'block_form': collapsing._token_form(settings, columns)}) %}
+    {% do collapsing._check_comparable(columns, settings, model_name) %}
+    {{ return(columns) }}
+{% endmacro %}
+
+
+{# Raises an error where a column of the stage has a name that the package's tables cannot have. #}
+{% macro _check_stage_names(columns, model_name) %}
+    {% for column in columns %}
+        {% if column.name.lower().startswith('ledger_') %}
+            {{ collapsing._raise(
+                model_name, "the stage's column '" ~ column.name ~ "' begins with ledger_: such names are reserved for the package"
+            ) }}
+        {% elif '`' in column.name %}
+            {{ collapsing._raise(
+                model_name, "the stage's column '" ~ column.name ~ "' has a backtick in its name, which dbt does not quote: rename it in a view"
+            ) }}
+        {% endif %}
+    {% endfor %}
+{% endmacro %}
+
+
+{# Raises an error where a column that rows are identified, ordered or read by has a type for which that cannot be done. #}
+{% macro _check_types(columns, settings, model_name) %}
+    {% for setting in ['key', 'version', 'order_by', 'block'] %}
+        {% set named = settings[setting] %}
+        {% for column in columns if column.name in ([named] if named is string else named or []) %}
+            {% set given = column.name ~ ', which is ' ~ column.dtype %}
+            {% if setting == 'block' and ('<' in column.dtype or column.dtype == 'variant') %}
+                {{ collapsing._raise_setting(model_name, 'block', 'a column of a type that has one text for each value', given) }}
+            {% elif not collapsing._comparable_columns([column]) %}
+                {{ collapsing._raise_setting(model_name, setting, 'a column of a type that Spark can order', given) }}
+            {% elif setting == 'key' and settings.shards and ' collate ' in column.dtype | lower %}
+                {{ collapsing._raise_setting(
+                    model_name, 'shards', 'left out where the key has a collation, because texts that are equal have different hashes',
+                    settings.shards ~ ', with ' ~ column.name ~ ' of type ' ~ column.dtype
                 ) }}
             {% endif %}
         {% endfor %}
     {% endfor %}
-    {% do collapsing._check_comparable(columns, settings, model_name) %}
-    {{ return(columns) }}
 {% endmacro %}
 
 
@@ -42,15 +86,20 @@
 
 
 {#
-    Spells a column as a setting does. Spark does not distinguish upper and lower case, and a view may not preserve it: Iceberg's views in
-    a Hive catalog have lower case only.
+    Returns how a column that a setting names is spelled, or none where there is none: as the first setting that names it does. Spark does not
+    distinguish upper and lower case, and a view may not preserve it: Iceberg's views in a Hive catalog have lower case only.
 #}
-{% macro _spell(columns, name) %}
-    {% if name not in columns | map(attribute='name') | list %}
-        {% for column in columns if column.name.lower() == name.lower() %}
-            {% do column.update({'name': name}) %}
-        {% endfor %}
+{% macro _spell(columns, name, spelled) %}
+    {% set lower, names = name | lower, columns | map(attribute='name') | list %}
+    {% if name not in names and lower in spelled %}
+        {{ return(spelled[lower]) }}
     {% endif %}
+    {% for column in columns if column.name == name or (name not in names and column.name | lower == lower) %}
+        {% do column.update({'name': name}) %}
+        {% do spelled.update({lower: name}) %}
+        {{ return(name) }}
+    {% endfor %}
+    {{ return(none) }}
 {% endmacro %}
 
 

@@ -27,7 +27,7 @@
                     {{ engine.in_sequence }},
                     named_struct(
                         {%- for field in fields %}
-                        '{{ field.name }}', {{ collapsing._combined_field(settings, columns, field) }},
+                        {{ collapsing._text_literal(field.name) }}, {{ collapsing._combined_field(settings, columns, field) }},
                         {%- endfor %}
                         'ledger_sign', if(new.ledger_delete, 0, 1),
                         'ledger_applied', true
@@ -58,7 +58,7 @@
 {% macro _before_events(fields, looked_up) -%}
 named_struct(
                     {%- for field in fields %}
-                    '{{ field.name }}', {{ 'ledger_last_state.' ~ adapter.quote(field.name) if looked_up and not field.name.startswith('ledger_')
+                    {{ collapsing._text_literal(field.name) }}, {{ 'ledger_last_state.' ~ adapter.quote(field.name) if looked_up and not field.name.startswith('ledger_')
                         else 'cast(null as ' ~ collapsing._ddl_type(field.dtype) ~ ')' }},
                     {%- endfor %}
                     'ledger_sign', {{ 'cast(ledger_last_state.ledger_sign as int)' if looked_up else 'cast(null as int)' }},

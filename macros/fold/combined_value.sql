@@ -11,15 +11,25 @@
 
 
 {#
-    Returns SQL for what `combine` makes of old and new, in the type of its column. A number that does not fit is an error, whatever ANSI
+    Returns SQL for what `combine` makes of old and new, in the type of its column. What does not fit is an error, whatever ANSI
     says: integers come to the SQL as wider ones, in which sums and products do not wrap around; and a decimal has overflowed where it is
     NULL and the same SQL over doubles is not. SQL that does not take such numbers, as `&` does not, takes them as they are.
 #}
 {% macro _combined_value(settings, columns, field) %}
     {% set sql, type = settings.combine[field.name], field.dtype %}
     {% set is_integer, kept = collapsing._is_integer(type), collapsing._kept_columns(columns, settings) %}
-    {% if not is_integer and not type.startswith('decimal') %}
+    {% set misfit = 'raise_error(' ~ collapsing._text_literal(
+        "collapsing: ledger '" ~ settings.model ~ "': what 'combine." ~ field.name ~ "' makes of two rows does not fit the type " ~ type
+    ) ~ ')' %}
+    {% set as_its_type = 'try_cast(value as ' ~ collapsing._ddl_type(type) ~ ')' %}
+    {% set fitted = 'coalesce(' ~ as_its_type ~ ', if(value is null, null, ' ~ misfit ~ '))' %}
+    {% if type.startswith('string') %}
         {{ return('cast((' ~ sql ~ ') as ' ~ collapsing._ddl_type(type) ~ ')') }}
+    {% elif type == 'float' %}
+        {% set is_too_great = 'abs(' ~ as_its_type ~ ") = cast('infinity' as float) and abs(try_cast(value as double)) < cast('infinity' as double)" %}
+        {{ return('transform(array((' ~ sql ~ ')), value -> if(' ~ is_too_great ~ ', ' ~ misfit ~ ', ' ~ fitted ~ '))[0]') }}
+    {% elif not is_integer and not type.startswith('decimal') %}
+        {{ return('transform(array((' ~ sql ~ ')), value -> ' ~ fitted ~ ')[0]') }}
     {% endif %}
     {% set wider = {} %}
     {% for column in kept if collapsing._is_integer(column.dtype) or (not is_integer and column.dtype.startswith('decimal')) %}
@@ -28,13 +38,9 @@
     {% endfor %}
     {% set takes_wider = wider and collapsing._takes_wider(settings, field.name, kept, wider) %}
     {% set wide = collapsing._over_wider(sql, kept, wider) if takes_wider else none %}
-    {% set misfit = 'raise_error(' ~ collapsing._text_literal(
-        "collapsing: ledger '" ~ settings.model ~ "': what 'combine." ~ field.name ~ "' makes of two rows does not fit the type " ~ type
-    ) ~ ')' %}
     {% if is_integer or not wide %}
         {{ return(
-            'transform(array(' ~ (wide or '(' ~ sql ~ ')') ~ '), value -> coalesce(try_cast(value as ' ~ type
-            ~ '), if(value is null, null, ' ~ misfit ~ ')))[0]'
+            'transform(array(' ~ (wide or '(' ~ sql ~ ')') ~ '), value -> ' ~ fitted ~ ')[0]'
         ) }}
     {% endif %}
     {{ return(

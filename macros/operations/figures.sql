@@ -50,7 +50,7 @@
     {% set history = load_relation(collapsing._history_relation(ledger)) %}
     {% if history is not none and batches %}
         {% set row = collapsing._rows_of(
-            'select cast(max(finished_at) as string), (unix_micros(current_timestamp()) - unix_micros(max(finished_at))) / 60000000D, '
+            'select cast(max(finished_at) as string), (unix_micros(now()) - unix_micros(max(finished_at))) / 60000000D, '
             ~ 'to_json(collect_list(array(ledger_batch, states, cancels, tombstones)) filter (where ledger_batch > ' ~ batches.base
             ~ ')) from ' ~ history ~ ' where ledger_batch between ' ~ batches.base ~ ' and ' ~ batches.last
         )[0] %}
@@ -79,7 +79,7 @@
         {{ return(unread) }}
     {% endif %}
     {% set columns = collapsing._columns_of_query('select * from ' ~ stage) %}
-    {% do collapsing._spell(columns, settings.block) %}
+    {% do collapsing._spell(columns, settings.block, {}) %}
     {% if settings.block not in columns | map(attribute='name') %}
         {{ return(unread) }}
     {% endif %}

@@ -304,7 +304,7 @@ from (
 )
 {%- if settings.tombstone_retention %}
 {%- set version = adapter.quote(settings.version[0]) %}
-where ledger_sign <> 0 or {{ version }} >= (select max({{ version }}) from {{ versions_of }}) - ({{ settings.tombstone_retention }})
+where ledger_sign <> 0 or coalesce({{ version }} >= (select max({{ version }}) from {{ versions_of }}) - ({{ settings.tombstone_retention }}), true)
 {%- endif %}
 sort by {{ key }}
 {% endmacro %}

@@ -116,7 +116,8 @@
             projection, measure.name
         ) %}
     {% endif %}
-    {{ return('if(' ~ rows ~ ' = 0, null, ' ~ value ~ ')') }}
+    {#- without groups there is one row of nothing, also where there are no partials -#}
+    {{ return('if(coalesce(' ~ rows ~ ', 0) = 0, null, ' ~ value ~ ')') }}
 {% endmacro %}
 
 

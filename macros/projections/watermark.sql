@@ -15,11 +15,11 @@
     {% set read = collapsing._batches_of(projection) if described else none %}
     {% set upto, signature = of_source.last if of_source else 0, collapsing._signature(settings) %}
     {% set built_from = (collapsing._property_in(described, 'collapsing.projection') or {}) if described else {} %}
-    {% set zone = collapsing._session_zone() if built_from.zone else none %}
+    {% set session = collapsing._session_settings() if built_from.session else {} %}
 
     {% set stale = none %}
     {% if described %}
-        {% set stale = collapsing._why_stale(projection, described, built_from, signature, zone, read, of_source) %}
+        {% set stale = collapsing._why_stale(projection, described, built_from, signature, session, read, of_source) %}
     {% endif %}
     {% if flags.EMPTY and stale %}
         {% do collapsing._say(model.name, stale ~ ': --empty leaves it as it is, and the next run builds it again') %}
@@ -34,10 +34,10 @@
         }) }}
     {% endif %}
 
-    {% set zone = collapsing._check_projection_sql(source, settings, source_projection) %}
+    {% set session = collapsing._check_projection_sql(source, settings, source_projection) %}
     {% set types = collapsing._types_of(source) if source_projection else collapsing._argument_types(source, settings) %}
     {% set properties = {
-        'collapsing.projection': collapsing._as_property({'signature': signature, 'build': invocation_id, 'zone': zone}),
+        'collapsing.projection': collapsing._as_property({'signature': signature, 'build': invocation_id, 'session': session}),
         'collapsing.types': collapsing._as_property(types)
     } %}
     {% set all = {'after': none, 'upto': upto, 'number': upto, 'types': types, 'batches': none, 'rebuild': false} %}
@@ -59,15 +59,19 @@
 
 
 {# Returns why what a projection has cannot be added to, or none where it can; arguments as in _ready_partials. #}
-{% macro _why_stale(projection, described, built_from, signature, zone, read, of_source) %}
+{% macro _why_stale(projection, described, built_from, signature, session, read, of_source) %}
     {% if not collapsing._is_appendable(projection, described) %}
         {{ return('its table is not one that this package has created, in the format of the model') }}
     {% elif built_from.signature != signature %}
         {{ return('its group_by, its measures or the projection that it reads are not those that it was built from') }}
     {% elif read and (not of_source or read.last > of_source.last or read.last < of_source.first) %}
         {{ return('what it reads has been rebuilt') }}
-    {% elif built_from.zone and built_from.zone != zone %}
-        {{ return("its SQL depends on the session's time zone, which was " ~ built_from.zone ~ ' and is ' ~ zone) }}
+    {% endif %}
+    {% set built_in, on = built_from.session or {}, {true: 'on', false: 'off'} %}
+    {% if 'zone' in built_in and built_in.zone != session.zone %}
+        {{ return("its SQL depends on the session's time zone, which was " ~ built_in.zone ~ ' and is ' ~ session.zone) }}
+    {% elif 'ansi' in built_in and built_in.ansi != session.ansi %}
+        {{ return('its SQL depends on ANSI mode, which was ' ~ on[built_in.ansi] ~ ' and is ' ~ on[session.ansi]) }}
     {% endif %}
     {{ return(none) }}
 {% endmacro %}
@@ -75,10 +79,11 @@
 
 {#
     Raises an error where SQL of the settings is not a function of a row's own columns: a row and its cancel row would fall into two
-    groups. Returns the session's time zone where the SQL depends on it, or none.
+    groups. Returns what the SQL depends on of the session, {zone, ansi}, each only where it does: any SQL but a plain column may give
+    something else in ANSI mode.
 #}
 {% macro _check_projection_sql(source, settings, source_projection) %}
-    {% set columns, expressions, zoned = [], [], [] %}
+    {% set columns, expressions, depends_on = [], [], [] %}
     {% for column in collapsing._describe(collapsing._named(source)).columns if not column.name.startswith('ledger_') %}
         {% do columns.append(column) %}
     {% endfor %}
@@ -92,9 +97,14 @@
     {% set rows = collapsing._two_rows('stored', columns, 'other', [{'name': 'other', 'dtype': 'int'}]) %}
     {% for setting, sql, given in expressions if sql.strip('`') not in names + ['*'] %}
         {% set condition = collapsing._check_row_sql(model.name, setting, sql, given, rows) %}
-        {% do zoned.append(setting) if collapsing._depends_on_zone(condition, columns) %}
+        {% do depends_on.append('ansi') %}
+        {% do depends_on.append('zone') if collapsing._depends_on_zone(condition, columns) %}
     {% endfor %}
-    {{ return(collapsing._session_zone() if zoned else none) }}
+    {% set session, found = collapsing._session_settings() if depends_on else {}, {} %}
+    {% for name in depends_on %}
+        {% do found.update({name: session[name]}) %}
+    {% endfor %}
+    {{ return(found) }}
 {% endmacro %}
 
 

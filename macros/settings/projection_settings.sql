@@ -29,6 +29,11 @@
             model_name, 'measures', "a mapping of a name to an aggregate such as 'sum(x)'", given.measures
         ) }}
     {% endif %}
+    {% for name, sql in group_by.items() if (collapsing._arguments_of(sql) or []) | length > 1 %}
+        {{ collapsing._raise_setting(
+            model_name, 'group_by.' ~ name, 'SQL for one value: give each group a name of its own', sql
+        ) }}
+    {% endfor %}
     {% for name, aggregate in given.measures.items() %}
         {% do measures.append(collapsing._measure(model_name, name, aggregate)) %}
     {% endfor %}
@@ -40,8 +45,14 @@
             ) }}
         {% endif %}
     {% endfor %}
-    {% for measure in measures if measure.name in group_by %}
-        {{ collapsing._raise(model_name, "'" ~ measure.name ~ "' names both a group and a measure") }}
+    {% set seen = [] %}
+    {% for name in group_by.keys() | list + measures | map(attribute='name') | list %}
+        {% if name.lower() in seen %}
+            {{ collapsing._raise(
+                model_name, "two groups or measures are named '" ~ name ~ "': Spark does not distinguish upper and lower case"
+            ) }}
+        {% endif %}
+        {% do seen.append(name.lower()) %}
     {% endfor %}
     {% do collapsing._check_operands(model_name, measures) %}
     {{ return({'group_by': group_by, 'measures': measures}) }}

@@ -82,11 +82,15 @@
     {% set calls = modules.re.sub("'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"", "''", sql) %}
     {% set moment = '(?i)\\b(current_\\w+|now|localtimestamp|session_user|user|version)\\(' %}
     {% set called = '(?i)\\b(current_\\w+|curdate|now|localtimestamp|unix_timestamp|session_user|user|version)\\b' %}
+    {#- Spark regards them as deterministic, but each call draws an initialization vector -#}
+    {% set drawn = '(?i)\\b(try_)?aes_encrypt\\(' %}
     {% set today = '(now|today|yesterday|tomorrow)\\b' %}
     {% if modules.re.search('(subquery|exists|list)#\\d+ \\[', condition) %}
         {{ return('It has a subquery') }}
     {% elif modules.re.search(moment, condition) and modules.re.search(called, calls) %}
         {{ return(modules.re.search(moment, condition).group(1) ~ '() changes from one run to the next') }}
+    {% elif modules.re.search(drawn, condition) %}
+        {{ return('aes_encrypt() gives something else each time') }}
     {% elif modules.re.search('(?i)cast\\(' ~ today ~ '[^()#]* as (date|timestamp)', condition)
         or modules.re.search('(?i)\\b(date|timestamp\\w*)\\s*[\'"]\\s*' ~ today, sql) %}
         {{ return('A word such as today or now changes from one run to the next') }}
@@ -97,12 +101,12 @@
 
 {#
     Returns whether a condition of _check_row_sql depends on the session's time zone: it reads a timestamp, or makes one, or Spark has written the
-    zone into it. `columns` are those that it may name, [{name, dtype}].
+    zone into it; a cast of a timestamp does not say so. `columns` are those that it may name, [{name, dtype}].
 #}
 {% macro _depends_on_zone(condition, columns) %}
     {% for column in columns if modules.re.search('timestamp(?!_ntz)', column.dtype)
         and modules.re.search('(?<!\\w)' ~ modules.re.escape(column.name) ~ '#\\d', condition) %}
         {{ return(true) }}
     {% endfor %}
-    {{ return(modules.re.search(' as timestamp(?!_ntz)|Some\\(', condition) is not none) }}
+    {{ return(modules.re.search(' as timestamp(?!_ntz)|Some\\(|timestamp_(seconds|millis|micros)\\(', condition) is not none) }}
 {% endmacro %}

@@ -18,9 +18,11 @@
 {% endmacro %}
 
 
-{# Returns the time zone of the session. #}
-{% macro _session_zone() %}
-    {{ return(collapsing._rows_of('select current_timezone()')[0][0]) }}
+{# Returns {zone, ansi} of the session: its time zone, and whether its ANSI mode is on. #}
+{% macro _session_settings() %}
+    {#- a number and text have a common type that only ANSI mode makes a number -#}
+    {% set row = collapsing._rows_of("select current_timezone(), typeof(coalesce(1, '1')) <> 'string'")[0] %}
+    {{ return({'zone': row[0], 'ansi': row[1]}) }}
 {% endmacro %}
 
 

@@ -72,6 +72,15 @@ FILES = {
     "from values {{ var('blocks', \"('b1')\") }} as t (block)",
     "models/rejecting.sql": model("ledger(ref('stg_bad'))", EVENTS | {"on_bad_rows": "reject"}),
     "models/feeding.sql": model("ledger(ref('stg_lives'))", EVENTS),
+    "models/stg_unblocked.sql": f"{VIEW}select id, 1 as sign, 1 as position, 'b' as block {{{{ var('more', '') }}}} from values "
+    "{{ var('ids', '(1), (2)') }} as t (id)",
+    "models/unblocked.sql": "{{ config(on_schema_change='append_new_columns') }}\n" + model("ledger(ref('stg_unblocked'))", SIGNED),
+    "models/sums_of_unblocked.sql": model(
+        "projection(ref('unblocked'))", {"group_by": [], "measures": {"n": "count(*)", "ids": "sum(id)"}}
+    ),
+    "models/live_unblocked.sql": VIEW + "select * from {{ collapsing.final(ref('sums_of_unblocked')) }}",
+    "models/stg_tokens.sql": f"{VIEW}select 1 as id, 1 as version, false as is_deleted, {{{{ var('token') }}}} as block",
+    "models/tokens_of_types.sql": model("ledger(ref('stg_tokens'))", EVENTS),
     "models/stg_fed.sql": VIEW
     + "select id, ledger_sign as sign, ledger_batch as position, cast(ledger_batch as string) as block "
     "from {{ collapsing.changes(ref('feeding'), after=0) }} where ledger_sign <> 0",
@@ -362,3 +371,27 @@ def test_another_environment_is_read_with_defer(corners, tmp_path) -> None:
 def test_what_a_failed_model_had_cached_is_gone_after_the_run(corners, spark) -> None:
     assert "stopped" in corners.fails("run", "--select", "stg_stops", "stops")
     assert not [row.viewName for row in spark.sql("show views in corners").collect() if "stops__" in row.viewName]
+
+
+def test_rows_that_are_kept_without_blocks_are_not_appended_again(corners) -> None:
+    models = ("stg_unblocked", "unblocked", "sums_of_unblocked", "live_unblocked")
+    corners.run("run", "--select", *models, variables={"ids": "(1)"})
+    said = corners.fails("run", "--select", *models[:2], variables={"ids": "(1)", "more": ", 'new' as more"})
+    assert "the stage has new columns (more): without the setting 'block' each run compares the whole stage" in said
+    corners.write("models/unblocked.sql", model("ledger(ref('stg_unblocked'))", SIGNED | {"block": "block"}))
+    assert "'block' was \"none\" and is \"text\"" in corners.fails("run", "--select", *models[:2], variables={"ids": "(1)"})
+    corners.write("models/unblocked.sql", FILES["models/unblocked.sql"])
+    assert corners.batches("unblocked") == [1]
+    corners.sql("drop table unblocked")
+    corners.run("run", "--select", *models[:3], variables={"ids": "(2), (5)"})
+    assert corners.rows("select * from live_unblocked") == [(2, 7)]
+
+
+@pytest.mark.full
+def test_a_token_is_one_text_in_every_session_and_of_every_scale(corners) -> None:
+    for ansi, token in (("false", "1e-7BD"), ("true", "1e-7BD"), ("false", "cast(1e-7 as decimal(12, 9))")):
+        with sessions_with({"spark.sql.ansi.enabled": ansi}):
+            corners.run("run", "--select", "stg_tokens", "tokens_of_types", variables={"token": token})
+    assert corners.batches("tokens_of_types") == [1]
+    said = corners.fails("run", "--select", "stg_tokens", "tokens_of_types", variables={"token": "date'2014-01-01'"})
+    assert "'block' was \"text\" and is \"date\"" in said

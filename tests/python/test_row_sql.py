@@ -15,6 +15,7 @@ FITTING = {
     "bits": ("bigint", "6", "old.bits | new.bits | 1", "7L"),
     "hashed": ("bigint", "6", "hash(old.hashed)", "hash(6L)"),
     "gone": ("decimal(38, 0)", "1", "nullif(old.gone, new.gone)", "null"),
+    "it's": ("date", "date'2013-01-01'", "greatest(old.`it's`, new.`it's`)", "date'2013-01-01'"),
 }
 MISFITS = {
     "tiny": ("tinyint", "100", "old.tiny + new.tiny"),
@@ -22,9 +23,11 @@ MISFITS = {
     "priced": ("decimal(10, 2)", "99999999.99", "old.priced + new.priced"),
     "digits": ("decimal(38, 0)", "99999999999999999999999999999999999999", "old.digits + new.digits"),
     "text": ("int", "1", "concat('no', old.text)"),
+    "half": ("double", "1.0", "concat(old.half, 'x')"),
+    "short": ("float", "1.0", "old.short + 1e300D"),
 }
 # What does not fit further types, which --full shows.
-LATER = ("tiny", "priced", "text")
+LATER = ("tiny", "priced", "text", "half")
 COMBINED = {"fitting": {name: sql for name, (_, _, sql, _) in FITTING.items()}} | {
     name: {name: sql} for name, (_, _, sql) in MISFITS.items()
 }
@@ -36,9 +39,10 @@ COUNT = {"n": "count(*)"}
 def project(make_project) -> DbtProject:
     """A ledger of moments with projections by day, and a ledger for each way to combine; nothing has arrived."""
     values = {name: given[:2] for name, given in [*FITTING.items(), *MISFITS.items()]}
-    columns = ", ".join(f"cast({value} as {dtype}) as {name}" for name, (dtype, value) in values.items())
+    columns = ", ".join(f"cast({value} as {dtype}) as `{name}`" for name, (dtype, value) in values.items())
     events = "1 as id, version, false as is_deleted, concat('b', version) as block"
-    moments = "id, version, false as is_deleted, concat('b', version) as block, timestamp_micros(at) as at"
+    moments = "id, version, false as is_deleted, concat('b', version) as block, timestamp_micros(at) as at, at as micros, "
+    moments += "if(version = 1, null, array(1, 2, 3)) as tags"
     files = {
         "models/numbers.sql": f"{VIEW}select {events}, {columns} from values (1), (2) as t (version) "
         "where version <= {{ var('upto', 9) }}",
@@ -46,10 +50,18 @@ def project(make_project) -> DbtProject:
         "(2, 1, 1388532600000000L) as t (id, version, at) where version <= {{ var('upto', 9) }}",
         "models/kept.sql": model("ledger(ref('moments'))", LEDGER),
         "models/by_day.sql": model("projection(ref('kept'))", {"group_by": {"day": "cast(at as date)"}, "measures": COUNT}),
+        "models/seconds.sql": model("ledger(ref('moments'))", LEDGER),
+        "models/by_second.sql": model(
+            "projection(ref('seconds'))", {"group_by": {"day": "cast(timestamp_micros(micros) as date)"}, "measures": COUNT}
+        ),
+        "models/sizes.sql": model(
+            "projection(ref('seconds'))",
+            {"group_by": [], "measures": COUNT | {"sizes": "sum(size(tags))", "sized": "count(size(tags))"}},
+        ),
         "models/by_moment.sql": model("projection(ref('kept'))", {"group_by": ["at"], "measures": {"last": "max(version)"}}),
         "models/by_year.sql": model("projection(ref('by_day'))", {"group_by": {"y": "year(day)"}, "measures": {"n": "sum(n)"}}),
     }
-    for name in ("by_day", "by_year"):
+    for name in ("by_day", "by_year", "by_second", "sizes"):
         files[f"models/live_{name}.sql"] = VIEW + f"select * from {{{{ collapsing.final(ref('{name}')) }}}}"
     for name, combine in COMBINED.items():
         files[f"models/combined_{name}.sql"] = model("ledger(ref('numbers'))", LEDGER | {"combine": combine})
@@ -66,6 +78,18 @@ def test_a_projection_by_days_of_the_session_is_built_again_in_another_zone(proj
     assert days == [("2014-01-01", 2)]
     assert project.rows("select * from live_by_year") == [(2014, 2)]
     assert -2 in project.batches("by_day") and project.batches("by_moment") == [1, 2]
+
+
+@pytest.mark.only("parquet", "delta", "iceberg")
+def test_a_projection_is_built_again_where_its_sql_gives_something_else(project) -> None:
+    """A day that is made of a number, in another zone; and the size of nothing, which is -1 or NULL by ANSI mode."""
+    for upto, (zone, ansi) in enumerate(zip(ZONES, ("false", "true"), strict=True), 1):
+        with sessions_with({"spark.sql.session.timeZone": zone, "spark.sql.ansi.enabled": ansi}):
+            project.run("run", "--select", "moments", "seconds+", variables={"upto": upto})
+            days = project.rows("select cast(day as string), n from live_by_second")
+            sizes = project.rows("select * from live_sizes")
+    assert days == [("2014-01-01", 2)]
+    assert sizes == [(2, 3, 1)]
 
 
 @pytest.mark.only("parquet", "delta", "iceberg")
@@ -87,6 +111,6 @@ def test_what_is_combined_fits_its_type_or_is_an_error(project, full: bool) -> N
         misfit = f"ledger 'combined_{name}': what 'combine.{name}' makes of two rows does not fit the type "
         assert misfit + dtype.replace(", ", ",") in said[f"combined_{name}"]
         assert project.batches(f"combined_{name}") == [1]
-    columns = ", ".join(FITTING)
+    columns = ", ".join(f"`{name}`" for name in FITTING)
     found = project.rows(f"select {columns} from combined_fitting where ledger_batch = 2 and ledger_sign = 1")
     assert found == project.rows("select " + ", ".join(expected for _, _, _, expected in FITTING.values()))

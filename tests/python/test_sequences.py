@@ -198,7 +198,8 @@ class Sequence:
         assert len(set(numbers)) == len(numbers)
         batches = [number for number in self.project.batches(ledger) if number > self.base] + [self.base] * (self.base > 0)
         status = self._status()
-        assert (status["last_batch"], status["live"], status["unread_blocks"]) == (max(batches), len(live), 0)
+        unread = len(self.blocks) - sum(map(len, self.folded.values()))
+        assert (status["last_batch"], status["live"], status["unread_blocks"]) == (max(batches), len(live), unread)
         built = [f"{self.name}_{projection}" for projection in self.projections]
         behind = [reader["name"] for reader in status["readers"] if reader["name"] in built and reader["lag_batches"]]
         assert not behind and not status["findings"], status

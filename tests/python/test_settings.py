@@ -90,7 +90,22 @@ WRONG_SETTINGS = {
     "same_name": (
         "projection(ref('good'))",
         {"group_by": ["id"], "measures": {"id": "sum(id)"}},
-        "names both a group and a measure",
+        "two groups or measures are named 'id': Spark does not distinguish",
+    ),
+    "two_groups": (
+        "projection(ref('good'))",
+        {"group_by": {"both": "id, label"}, "measures": {"n": "count(*)"}},
+        "setting 'group_by.both' must be SQL for one value: give each group a name of its own; given: id, label",
+    ),
+    "map_version": (
+        "ledger(ref('mapped'))",
+        LEDGER | {"version": "counts"},
+        "setting 'version' must be a column of a type that Spark can order; given: counts, which is map<string,int>",
+    ),
+    "list_block": (
+        "ledger(ref('mapped'))",
+        LEDGER | {"block": "labels"},
+        "setting 'block' must be a column of a type that has one text for each value; given: labels, which is array<string>",
     ),
     "our_name": ("projection(ref('good'))", {"group_by": [], "measures": {"ledger_x": "sum(id)"}}, "begins with ledger_"),
     "of_winners": (
@@ -166,6 +181,7 @@ WRONG_GROUPS = {
     "datediff(now(), day)": "now() changes from one run to the next",
     "unix_timestamp()": "current_timestamp() changes from one run to the next",
     "current_user()": "current_user() changes",
+    "aes_encrypt(label, '0000111122223333')": "aes_encrypt() gives something else each time",
     "cast('today' as date) > day": "A word such as today or now changes",
     "date'yesterday'": "A word such as today or now changes",
     "ledger_block": "name `ledger_block` cannot be resolved",
@@ -250,7 +266,7 @@ def wrong_settings(make_project, full: bool):
         "models/sums.sql": model("projection(ref('good'))", {"group_by": [], "measures": {"n": "count(*)"}}),
         "models/no_partitions.sql": "select * from {{ collapsing.final(ref('winners'), across_partitions=false) }}",
         "models/decided_sums.sql": "select * from {{ collapsing.decisions(ref('sums'), ref('stage')) }}",
-        "models/mapped.sql": f"{{{{ config(materialized='view') }}}}\nselect {stage}, map(label, id) as counts",
+        "models/mapped.sql": f"{{{{ config(materialized='view') }}}}\nselect {stage}, map(label, id) as counts, array(label) as labels",
         "models/beside__history.sql": "{{ config(materialized='view') }}\nselect 1 as one",
         "models/never_built.sql": "{{ config(materialized='view') }}\nselect 1 as one",
         "models/selected.sql": "select * from\n" + model("ledger(ref('stage'))", LEDGER),
