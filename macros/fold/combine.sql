@@ -58,7 +58,9 @@
 {% macro _before_events(fields, looked_up) -%}
 named_struct(
                     {%- for field in fields %}
-                    {{ collapsing._text_literal(field.name) }}, {{ 'ledger_last_state.' ~ adapter.quote(field.name) if looked_up and not field.name.startswith('ledger_')
+                    {%- set stored = 'ledger_last_state.' ~ adapter.quote(field.name) %}
+                    {%- set is_stored = looked_up and not field.name.startswith('ledger_') %}
+                    {{ collapsing._text_literal(field.name) }}, {{ stored if is_stored
                         else 'cast(null as ' ~ collapsing._ddl_type(field.dtype) ~ ')' }},
                     {%- endfor %}
                     'ledger_sign', {{ 'cast(ledger_last_state.ledger_sign as int)' if looked_up else 'cast(null as int)' }},

@@ -136,17 +136,34 @@
     `counting` are the batches that have something to read: of others a projection keeps no rows.
 #}
 {% macro _lags_of(node, batches, counting) %}
-    {% set lags = [] %}
+    {% set lags, in_base = [], [] %}
     {% for reader in graph.nodes.values() if collapsing._is_joined(reader) and node.unique_id in reader.depends_on.nodes
         or collapsing._kind_if_any(reader) == 'projection' and collapsing._ledger_of(reader).unique_id == node.unique_id %}
         {% set upto = collapsing._upto_read_by(reader, node) or 0 %}
-        {#- one that has read nothing is behind by the base too -#}
-        {% set base = 1 if batches and 0 < batches.base and upto < batches.base else 0 %}
+        {#- one that has not read all that the base stands for is behind by it too -#}
+        {% set is_behind_base = batches and 0 < batches.base and upto < batches.base %}
+        {% do in_base.append(collapsing._last_to_read_of_base(node, batches)) if is_behind_base and not in_base %}
+        {% set base = 1 if is_behind_base and upto < in_base[0] else 0 %}
         {% set unread = counting | select('gt', upto) | list | length %}
         {% set kind = 'joined ledger' if collapsing._is_joined(reader) else 'projection' %}
         {% do lags.append({'kind': kind, 'name': reader.name, 'batch': upto, 'lag_batches': base + unread}) %}
     {% endfor %}
     {{ return(lags | sort(attribute='name')) }}
+{% endmacro %}
+
+
+{#
+    Returns the newest batch that a ledger's base stands for of which a projection has something to read, by the history; 0 where there is
+    none.
+#}
+{% macro _last_to_read_of_base(node, batches) %}
+    {% set history = load_relation(collapsing._history_relation(collapsing._built_relation(node))) %}
+    {% if history is none %}
+        {{ return(batches.base) }}
+    {% endif %}
+    {{ return(collapsing._rows_of(
+        'select coalesce(max(ledger_batch), 0) from ' ~ history ~ ' where ledger_batch <= ' ~ batches.base ~ ' and states + cancels > 0'
+    )[0][0]) }}
 {% endmacro %}
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Work through what a ledger's runs ask of Spark, so that Java archives the classes: run by setup.sh with -XX:ArchiveClassesAtExit.
+"""Ask of Spark what a ledger's runs ask, so that Java archives the classes: run by setup.sh with -XX:ArchiveClassesAtExit.
 
 A session loads some 20,000 classes. Java reads, checks and links each of them anew in every process, unless they come out of an
 archive, which it maps into memory (JEP 350, dynamic CDS archives).

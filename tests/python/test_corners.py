@@ -74,7 +74,8 @@ FILES = {
     "models/feeding.sql": model("ledger(ref('stg_lives'))", EVENTS),
     "models/stg_unblocked.sql": f"{VIEW}select id, 1 as sign, 1 as position, 'b' as block {{{{ var('more', '') }}}} from values "
     "{{ var('ids', '(1), (2)') }} as t (id)",
-    "models/unblocked.sql": "{{ config(on_schema_change='append_new_columns') }}\n" + model("ledger(ref('stg_unblocked'))", SIGNED),
+    "models/unblocked.sql": "{{ config(on_schema_change='append_new_columns') }}\n"
+    + model("ledger(ref('stg_unblocked'))", SIGNED),
     "models/sums_of_unblocked.sql": model(
         "projection(ref('unblocked'))", {"group_by": [], "measures": {"n": "count(*)", "ids": "sum(id)"}}
     ),

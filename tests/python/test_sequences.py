@@ -241,9 +241,10 @@ class Sequence:
 
     def _learn(self) -> None:
         """Learn which batch has folded which block: what dies leaves it open."""
+        last = max(map(abs, self.project.batches(f"sequences.{self.name}")))
         rows = self.project.rows(
-            f"select distinct block, planned_in from sequences.{self.name}__manifest where block is not null and ledger_batch <= "
-            f"(select max(abs(ledger_batch)) from sequences.{self.name}) order by 1, 2"
+            f"select distinct block, planned_in from sequences.{self.name}__manifest "
+            f"where block is not null and ledger_batch <= {last} order by 1, 2"
         )
         newest = dict(rows)
         assert sorted(newest) == [f"b{number:04}" for number in range(len(self.blocks))], "a block is not folded"

@@ -266,7 +266,8 @@ def wrong_settings(make_project, full: bool):
         "models/sums.sql": model("projection(ref('good'))", {"group_by": [], "measures": {"n": "count(*)"}}),
         "models/no_partitions.sql": "select * from {{ collapsing.final(ref('winners'), across_partitions=false) }}",
         "models/decided_sums.sql": "select * from {{ collapsing.decisions(ref('sums'), ref('stage')) }}",
-        "models/mapped.sql": f"{{{{ config(materialized='view') }}}}\nselect {stage}, map(label, id) as counts, array(label) as labels",
+        "models/mapped.sql": f"{{{{ config(materialized='view') }}}}\nselect {stage}, map(label, id) as counts, "
+        "array(label) as labels",
         "models/beside__history.sql": "{{ config(materialized='view') }}\nselect 1 as one",
         "models/never_built.sql": "{{ config(materialized='view') }}\nselect 1 as one",
         "models/selected.sql": "select * from\n" + model("ledger(ref('stage'))", LEDGER),

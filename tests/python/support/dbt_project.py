@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 def _once(method: Callable) -> Callable:
-    """Give a method of jinja's Environment that works on a template's source once: dbt parses and compiles the macros of each project."""
+    """Give a method of jinja's Environment that takes each template once: dbt parses and compiles the macros of every project."""
     known = {}
 
     def of(environment: jinja2.Environment, source: object, *names: object, **options: object):  # noqa: ANN202
