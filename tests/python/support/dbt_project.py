@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
+
 def _once(method: Callable) -> Callable:
     """Give a method of jinja's Environment that takes each template once: dbt parses and compiles the macros of every project."""
     known = {}
