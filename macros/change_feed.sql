@@ -1,4 +1,10 @@
 {% macro change_feed(feed, keep, before='before', after='after', op='op', sign='sign') %}
+{%- do collapsing._check_relation('change_feed', feed) if execute -%}
+{%- if execute and (keep is undefined or not keep) -%}
+    {{ collapsing._raise(
+        model.name if model is defined else '?', "change_feed needs 'keep', the column or columns of the feed beside the images, such as its position"
+    ) }}
+{%- endif -%}
 {%- set before, after, op = adapter.quote(before), adapter.quote(after), adapter.quote(op) -%}
 (
     select

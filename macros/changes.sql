@@ -2,7 +2,7 @@
     {% do collapsing._check_relation('changes', ledger) if execute %}
     {% if execute and (after is not integer or after < 0) %}
         {{ collapsing._raise(
-            ledger.identifier, "changes needs 'after', the number of the last batch already read (0 for none); given: " ~ after
+            ledger.identifier, "changes needs 'after', the number of the last batch already read (0 for none); given: " ~ tojson(after, after | string)
         ) }}
     {% elif not execute %}
         {{ return(ledger) }}
@@ -14,10 +14,15 @@
         {{ return(collapsing._visible_rows(ledger)) }}
     {% endif %}
     {% set batches = collapsing._batches_of(collapsing._named(ledger)) %}
+    {% if not batches or after > batches.last %}
+        {{ collapsing._raise(
+            node.name, 'changes has no batch ' ~ after ~ ' to go on after: the last batch is ' ~ (batches.last if batches else 0)
+        ) }}
+    {% endif %}
     {% set gone = 'changes after=' ~ after ~ ' are gone: the ledger was optimized or rebuilt at a later batch' %}
     {% set advice = '. Read it from the beginning (after=0) and rebuild the model that reads it' %}
     {#- a ledger that was rebuilt continues its numbers: its first batch holds what all earlier ones held -#}
-    {% if batches and after < batches.first and batches.first > 1 %}
+    {% if after < batches.first and batches.first > 1 %}
         {{ collapsing._raise(node.name, gone ~ ', ' ~ batches.first ~ advice) }}
     {% endif %}
     {#- a view over this raises the error too, at the rows of the base that stands for the batches that it would miss -#}

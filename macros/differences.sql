@@ -1,4 +1,5 @@
 {% macro differences(actual, expected, columns) -%}
+{%- set columns = collapsing._compared_columns(columns) -%}
 (
     select 'actual' as only_in, * from (
         select {{ collapsing._row_list(columns) }} from {{ actual }}
@@ -15,3 +16,17 @@ union all
     )
 )
 {%- endmacro %}
+
+
+{# Returns the columns that a caller has given to compare, as a list; `known` are those that there are, and the default, if the caller has any. #}
+{% macro _compared_columns(columns, known=none) %}
+    {% set given = [columns] if columns is string else columns or known or [] %}
+    {% if not given or given is mapping or given | select('string') | list | length < given | length
+        or known and given | map('lower') | reject('in', known | map('lower') | list) | list %}
+        {{ collapsing._raise(
+            model.name if model is defined else '?', "'columns' must be a column or a list of columns"
+            ~ (' (' ~ known | join(', ') ~ ')' if known else '') ~ '; given: ' ~ (tojson(columns, columns | string) if columns else 'nothing')
+        ) }}
+    {% endif %}
+    {{ return(given) }}
+{% endmacro %}

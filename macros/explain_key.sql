@@ -29,6 +29,7 @@
 {# Returns the stage of a ledger: the relation or name that was given, by default the only relation that the model reads. #}
 {% macro _stage_to_explain(node, stage) %}
     {% if stage is not none and stage is not string %}
+        {% do collapsing._check_relation('explain_key', stage) %}
         {{ return(stage) }}
     {% elif stage is string %}
         {{ return(collapsing._relation_of_stage('explain_key', collapsing._asked_stage('explain_key', stage))) }}
@@ -49,15 +50,18 @@
     or a mapping.
 #}
 {% macro _values_of_key(model_name, columns, key) %}
-    {% set values = [] %}
-    {% if key is mapping and key | list | sort == columns | sort %}
-        {% for name in columns %}
-            {% do values.append(key[name]) %}
+    {% set values, by_name = [], {} %}
+    {% if key is mapping %}
+        {% for name, value in key.items() %}
+            {% do by_name.update({name | lower: value}) %}
         {% endfor %}
-    {% elif key is not mapping %}
+        {% for name in columns if name | lower in by_name and by_name | length == columns | length %}
+            {% do values.append(by_name[name | lower]) %}
+        {% endfor %}
+    {% else %}
         {% do values.extend(key if key is iterable and key is not string else [key]) %}
     {% endif %}
-    {% if values | length != columns | length or none in values %}
+    {% if values | length != columns | length or none in values or values | reject('string') | select('iterable') | list %}
         {{ collapsing._raise(
             model_name, 'explain_key needs a value for each column of the key (' ~ columns | join(', ') ~ '): where there are several, a list in'
             ~ ' this order or a mapping; given: ' ~ (key if key is not none else 'nothing')

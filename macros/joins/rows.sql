@@ -197,7 +197,7 @@ then_{{ side.name }} as (
 {% macro _whole_join(settings, sides, number) -%}
 {%- set first = sides[0] -%}
 select
-    {{ collapsing._select_list(first.columns | map(attribute='name'), of='`first`', indent=4) }},
+    {{ collapsing._select_list(first.columns | map(attribute='name'), of='`ledger_first`', indent=4) }},
     {%- for side in sides[1:] %}
     {%- for name, theirs in side.takes %}
     {{ adapter.quote(side.name) }}.{{ adapter.quote(theirs) }} as {{ adapter.quote(name) }},
@@ -206,9 +206,9 @@ select
     cast(1 as tinyint) as ledger_sign,
     {{ collapsing._text_literal(collapsing._token_of_side(first, first.upto)) }} as ledger_block,
     {{ number }} as ledger_batch
-from {{ collapsing._final_of_table(first.relation, first.settings, first.upto) }} as `first`
+from {{ collapsing._final_of_table(first.relation, first.settings, first.upto) }} as `ledger_first`
 {%- for side in sides[1:] %}
 {{ side.type }} join {{ collapsing._final_of_table(side.relation, side.settings, side.upto) }} as {{ adapter.quote(side.name) }}
-    on {{ collapsing._finds(side, '`first`', adapter.quote(side.name)) }}
+    on {{ collapsing._finds(side, '`ledger_first`', adapter.quote(side.name)) }}
 {%- endfor %}
 {%- endmacro %}

@@ -224,6 +224,6 @@
         'rows': collapsing._rows_of('select count(*) from ' ~ rows)[0][0],
         'groups': collapsing._rows_of('select count(*) from ' ~ final)[0][0],
         'ledger': ledger.name, 'last_batch': lag.batch, 'lag_batches': lag.lag_batches,
-        'has_read': collapsing._lag_in_words(lag, batches.last if batches else 0)
+        'has_read': collapsing._lag_in_words(lag, batches.last if batches else 0).removeprefix('has read ')
     }) }}
 {% endmacro %}

@@ -22,7 +22,7 @@
 {% macro _check_policy(keep_batches, dead_share, batches, dry_run) %}
     {% set wrong = [] %}
     {% if keep_batches is not integer or keep_batches is boolean or keep_batches < 0 %}
-        {% do wrong.append("keep_batches must be a number of batches, 0 or more; given: " ~ keep_batches) %}
+        {% do wrong.append("keep_batches must be a number of batches, 0 or more; given: " ~ tojson(keep_batches, keep_batches | string)) %}
     {% elif batches is not none and (batches is not integer or batches is boolean or batches < 1) %}
         {% do wrong.append("batches must be a number of batches, 1 or more; given: " ~ batches) %}
     {% elif dead_share is not none and (dead_share is not number or dead_share is boolean or not 0 < dead_share <= 1) %}
@@ -132,7 +132,7 @@
     {% for ledger in graph.nodes.values() if collapsing._kind_if_any(ledger) == 'ledger' and ledger.unique_id != node.unique_id
         and adapter.get_relation(ledger.database, ledger.schema, ledger.alias) is not none %}
         {% for read in collapsing._lineage_of(ledger)
-            if node.unique_id in read.depends_on.nodes and 'changes(' in (read.raw_code or '') %}
+            if node.unique_id in read.depends_on.nodes and 'macro.collapsing.changes' in read.depends_on.macros %}
             {{ return((ledger, read)) }}
         {% endfor %}
     {% endfor %}

@@ -43,8 +43,8 @@
     all of the project that are of these `kinds`, in order of their names.
 #}
 {% macro _asked_models(operation, asked, kinds) %}
-    {% set found = [] %}
-    {% for name in ([asked] if asked is string else asked or []) %}
+    {% set found, is_list = [], asked is sequence and asked is not string and asked is not mapping %}
+    {% for name in ((asked or [none]) if is_list else [asked] if asked is not none else []) %}
         {% do found.append(collapsing._asked_model(operation, name)) %}
     {% endfor %}
     {% for node in graph.nodes.values() if asked is none and node.config.materialized.removeprefix('incremental_') in kinds %}

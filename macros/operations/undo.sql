@@ -84,7 +84,7 @@
         {{ collapsing._raise(node.name, "undo's " ~ name ~ ' must be true or false; given: ' ~ given) }}
     {% endfor %}
     {% if batch is not none and (batch is boolean or batch is not integer or batch < 1) %}
-        {{ collapsing._raise(node.name, "undo's batch must be the number of a batch; given: " ~ batch) }}
+        {{ collapsing._raise(node.name, "undo's batch must be the number of a batch; given: " ~ tojson(batch, batch | string)) }}
     {% endif %}
     {% if choices.redo and choices.unread %}
         {{ collapsing._raise(node.name, "undo takes unread or redo, not both") }}

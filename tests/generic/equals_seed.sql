@@ -1,7 +1,8 @@
 {% test equals_seed(model, seed, columns=none, seed_where=none) %}
 {%- if execute -%}
+{%- do collapsing._check_relation('equals_seed', seed) -%}
 {%- set final = collapsing.final(model) -%}
-{%- set compared = columns or get_columns_in_query('select * from ' ~ final) -%}
+{%- set compared = collapsing._compared_columns(columns, get_columns_in_query('select * from ' ~ final)) -%}
 {%- set key = collapsing._key_columns(collapsing._model_of(model)) | select('in', compared) | list -%}
 with
 

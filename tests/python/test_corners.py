@@ -84,7 +84,7 @@ FILES = {
     "models/tokens_of_types.sql": model("ledger(ref('stg_tokens'))", EVENTS),
     "models/stg_fed.sql": VIEW
     + "select id, ledger_sign as sign, ledger_batch as position, cast(ledger_batch as string) as block "
-    "from {{ collapsing.changes(ref('feeding'), after=0) }} where ledger_sign <> 0",
+    "from {{ collapsing.changes (ref('feeding'), after=0) }} where ledger_sign <> 0",
     "models/fed.sql": model("ledger(ref('stg_fed'))", SIGNED | {"block": "block"}),
     "models/timed.sql": model("ledger(ref('stg_lives'))", EVENTS),
     "models/sums_of_timed.sql": model("projection(ref('timed'))", {"group_by": ["version"], "measures": {"n": "count(*)"}}),

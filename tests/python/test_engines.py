@@ -323,7 +323,7 @@ def test_status_prints_what_a_ledger_holds(broken, capsys) -> None:
         'finding surplus 1 keys, for example {"id":2}',
         *("orders", "engine versioned_collapsing, input: events", "live 3", "dead 0", "tombstones 0"),
         *("projection by_id has read up to batch 1 of 1", "findings none", "by_id", "groups 3"),
-        *("ledger orders", "has read has read up to batch 1 of 1"),
+        *("ledger orders", "has read up to batch 1 of 1"),
     ):
         assert line in lines
     for name, said in (("nobody", "given: nobody"), ("stage", "needs a model with settings")):

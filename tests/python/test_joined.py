@@ -39,8 +39,8 @@ JOINED = {
         "select orders.*, shops.region from orders left join shops on orders.shop_id = shops.shop_id",
     ),
     "sold": (
-        "joined(ref('orders'), at=ref('shops'), sellers=ref('sellers'))",
-        {"at": SHOPS | {"type": "inner", "columns": {"region": "region", "tags": "tags"}}, "sellers": SELLERS},
+        "joined(ref('orders'), first=ref('shops'), sellers=ref('sellers'))",
+        {"first": SHOPS | {"type": "inner", "columns": {"region": "region", "tags": "tags"}}, "sellers": SELLERS},
         "select orders.*, region, tags, name as seller from orders inner join shops on orders.shop_id = shops.shop_id "
         "left join sellers on orders.seller_id = sellers.seller_id and orders.shop_id = sellers.company",
     ),

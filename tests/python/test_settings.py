@@ -285,6 +285,9 @@ def wrong_settings(make_project, full: bool):
         "models/wrong_as_of.sql": "select * from {{ collapsing.final(ref('good'), as_of='monday') }}",
         "models/final_by_name.sql": "select * from {{ collapsing.final('good') }}",
         "models/decided_alone.sql": "select * from {{ collapsing.decisions(ref('good')) }}",
+        "models/ahead.sql": "select * from {{ collapsing.changes(ref('good'), after=99) }}",
+        "models/nothing_compared.sql": "select * from ({{ collapsing.differences(ref('good'), ref('good'), []) if execute }})",
+        "models/nothing_kept.sql": "select * from {{ collapsing.change_feed(ref('stage')) }}",
         "models/wrong_after.sql": "select * from {{ collapsing.changes(ref('good'), after='monday') }}",
     }
     files |= {f"models/{name}.sql": model(body, settings) for name, (body, settings, _) in WRONG_SETTINGS.items()}
@@ -349,6 +352,9 @@ def test_configs_without_effect_and_reads_of_a_raw_table_are_warned_of(wrong_set
 def test_final_and_changes_refuse_what_they_cannot_read(wrong_settings) -> None:
     assert "model 'stage': final needs a model with settings" in wrong_settings["no_final"]
     assert "final takes a relation, such as ref('good'); given: \"good\"" in wrong_settings["final_by_name"]
+    assert "changes has no batch 99 to go on after: the last batch is 1" in wrong_settings["ahead"]
+    assert "'columns' must be a column or a list of columns; given: nothing" in wrong_settings["nothing_compared"]
+    assert "change_feed needs 'keep'" in wrong_settings["nothing_kept"]
     assert "decisions takes a relation, such as ref('orders'); given: nothing" in wrong_settings["decided_alone"]
     assert "as_of must be a batch number or a timestamp; given: monday" in wrong_settings["wrong_as_of"]
     assert "changes needs 'after'" in wrong_settings["wrong_after"]

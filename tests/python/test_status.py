@@ -156,6 +156,7 @@ WRONG_ARGUMENTS = [
     ({"scan": "yes"}, "status's scan must be true or false; given: yes"),
     ({"fail_if": ["rejects"]}, "status's fail_if must be a mapping of figures to limits; given: ['rejects']"),
     ({"model": ["orders", "nobody"]}, "given: nobody"),
+    ({"model": 5}, "given: 5"),
 ]
 
 

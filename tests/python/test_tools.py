@@ -139,7 +139,7 @@ def test_the_state_after_each_batch_is_what_final_shows(tools) -> None:
 def test_the_life_of_a_key_is_printed(tools, capsys) -> None:
     capsys.readouterr()
     assert operate(tools, "explain_key", model="orders", key=2).success
-    assert operate(tools, "explain_key", model="orders", key=["1"], stage="stg_orders").success
+    assert operate(tools, "explain_key", model="orders", key={"ID": "1"}, stage="stg_orders").success
     assert operate(tools, "explain_key", model="orders", key=77).success
     said = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert said[:5] == [
@@ -151,7 +151,7 @@ def test_the_life_of_a_key_is_printed(tools, capsys) -> None:
     ]
     assert "4 state deleted" in said
     assert said[-1] == "orders, key 77: nothing of it is staged, and nothing was appended"
-    for arguments in ({}, {"model": "orders"}):
+    for arguments in ({}, {"model": "orders"}, {"model": "orders", "key": [[2]]}, {"model": "orders", "key": {"di": 2}}):
         assert not operate(tools, "explain_key", **arguments).success
     said = " ".join(capsys.readouterr().out.split())
     assert "explain_key needs --args" in said and "key (id)" in said
