@@ -18,7 +18,10 @@ union all
 {%- endmacro %}
 
 
-{# Returns the columns that a caller has given to compare, as a list; `known` are those that there are, and the default, if the caller has any. #}
+{#
+    Returns the columns that a caller has given to compare, as a list; `known` are those that there are, and the default, if the caller has
+    any.
+#}
 {% macro _compared_columns(columns, known=none) %}
     {% set given = [columns] if columns is string else columns or known or [] %}
     {% if not given or given is mapping or given | select('string') | list | length < given | length

@@ -2,7 +2,9 @@
     {{- config(materialized='incremental_joined') -}}
     {%- if execute and model.unique_id in graph.nodes -%}
         {%- do collapsing._check_call('joined') -%}
-        {%- do collapsing._raise(model.name, 'joined takes one relation, and each other by a name: joined(first, shops=second)') if varargs -%}
+        {%- if varargs -%}
+            {{- collapsing._raise(model.name, 'joined takes one relation, and each other by a name: joined(first, shops=second)') -}}
+        {%- endif -%}
         {%- do collapsing._note_sides(first, kwargs) -%}
     {%- endif -%}
     {%- if not execute or collapsing._may_write() or model.resource_type != 'model' -%}

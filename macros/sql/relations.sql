@@ -1,6 +1,7 @@
 {# Raises an error where a public macro is given nothing, or a name, in the place of a relation. #}
 {% macro _check_relation(macro_name, relation) %}
-    {% if relation is string and not relation.strip().startswith('(') or relation is undefined or relation is none or relation is number %}
+    {% set is_name = relation is string and not relation.strip().startswith('(') %}
+    {% if is_name or relation is undefined or relation is none or relation is number %}
         {{ collapsing._raise(
             model.name if model is defined else '?', macro_name ~ " takes a relation, such as ref('" ~ (relation if relation is string and relation else 'orders')
             ~ "'); given: " ~ (tojson(relation) if relation else 'nothing')
