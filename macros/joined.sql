@@ -3,7 +3,7 @@
     {%- if execute and model.unique_id in graph.nodes -%}
         {%- do collapsing._check_call('joined') -%}
         {%- if varargs -%}
-            {{- collapsing._raise(model.name, 'joined takes one relation, and each other by a name: joined(first, shops=second)') -}}
+            {{- collapsing._raise(model.name, 'joined takes one relation, and others by name: joined(first, shops=second)') -}}
         {%- endif -%}
         {%- do collapsing._note_sides(first, kwargs) -%}
     {%- endif -%}
