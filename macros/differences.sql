@@ -24,7 +24,9 @@ union all
 #}
 {% macro _compared_columns(columns, known=none) %}
     {% set given = [columns] if columns is string else columns or known or [] %}
-    {% if not given or given is mapping or given | select('string') | list | length < given | length
+    {% if not execute %}
+        {{ return(given) }}
+    {% elif not given or given is mapping or given | select('string') | list | length < given | length
         or known and given | map('lower') | reject('in', known | map('lower') | list) | list %}
         {{ collapsing._raise(
             model.name if model is defined else '?', "'columns' must be a column or a list of columns"
