@@ -14,15 +14,15 @@
         {{ return(collapsing._visible_rows(ledger)) }}
     {% endif %}
     {% set batches = collapsing._batches_of(collapsing._named(ledger)) %}
-    {% if not batches or after > batches.last %}
+    {% if batches and after > batches.last %}
         {{ collapsing._raise(
-            node.name, 'changes has no batch ' ~ after ~ ' to go on after: the last batch is ' ~ (batches.last if batches else 0)
+            node.name, 'changes has no batch ' ~ after ~ ' to go on after: the last batch is ' ~ batches.last
         ) }}
     {% endif %}
     {% set gone = 'changes after=' ~ after ~ ' are gone: the ledger was optimized or rebuilt at a later batch' %}
     {% set advice = '. Read it from the beginning (after=0) and rebuild the model that reads it' %}
     {#- a ledger that was rebuilt continues its numbers: its first batch holds what all earlier ones held -#}
-    {% if after < batches.first and batches.first > 1 %}
+    {% if batches and after < batches.first and batches.first > 1 %}
         {{ collapsing._raise(node.name, gone ~ ', ' ~ batches.first ~ advice) }}
     {% endif %}
     {#- a view over this raises the error too, at the rows of the base that stands for the batches that it would miss -#}

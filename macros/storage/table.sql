@@ -50,7 +50,7 @@
         {#- Iceberg's session catalog does not tell Spark's that a table is gone, and Spark goes on knowing its columns -#}
         {% do collapsing._execute('refresh table ' ~ relation) if existing is not none and collapsing._has_log(ledger) %}
         {% do collapsing._parquet_drop(relation) %}
-    {% else %}
+    {% elif existing is not none %}
         {% do adapter.drop_relation(existing) %}
     {% endif %}
 {% endmacro %}
