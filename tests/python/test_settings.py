@@ -286,7 +286,7 @@ def wrong_settings(make_project, full: bool):
         "models/final_by_name.sql": "select * from {{ collapsing.final('good') }}",
         "models/decided_alone.sql": "select * from {{ collapsing.decisions(ref('good')) }}",
         "models/ahead.sql": "select * from {{ collapsing.changes(ref('good'), after=99) }}",
-        "models/nothing_compared.sql": "select * from ({{ collapsing.differences(ref('good'), ref('good'), []) if execute }})",
+        "models/nothing_compared.sql": "select * from ({{ collapsing.differences(ref('good'), ref('good'), []) }})",
         "models/nothing_kept.sql": "select * from {{ collapsing.change_feed(ref('stage')) }}",
         "models/wrong_after.sql": "select * from {{ collapsing.changes(ref('good'), after='monday') }}",
     }
