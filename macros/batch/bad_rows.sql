@@ -143,15 +143,12 @@
         'ledger_reason': collapsing._bad_reason(settings),
         'ledger_block': collapsing._token(settings, columns)
     } %}
+    {% set types = collapsing._types_of(rejects) %}
+    {% for name in types %}
+        {% do collapsing._spell(columns, name, {}) %}
+    {% endfor %}
     {% for column in columns %}
         {% do values.update({column.name: adapter.quote(column.name)}) %}
-    {% endfor %}
-    {% set types = collapsing._types_of(rejects) %}
-    {% for column in columns if column.name not in types %}
-        {% for name in types if name | lower == column.name | lower %}
-            {% do values.update({name: adapter.quote(name)}) %}
-            {% do column.update({'name': name}) %}
-        {% endfor %}
     {% endfor %}
     {% for column in columns if types.get(column.name, column.dtype) != column.dtype %}
         {{ collapsing._raise(

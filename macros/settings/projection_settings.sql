@@ -38,16 +38,13 @@
         {% do measures.append(collapsing._measure(model_name, name, aggregate)) %}
     {% endfor %}
 
+    {% set seen = [] %}
     {% for name in group_by.keys() | list + measures | map(attribute='name') | list %}
         {% if name is not string or name.lower().startswith('ledger_') %}
             {{ collapsing._raise(
                 model_name, "the name '" ~ name ~ "' begins with ledger_: such names are reserved for the package"
             ) }}
-        {% endif %}
-    {% endfor %}
-    {% set seen = [] %}
-    {% for name in group_by.keys() | list + measures | map(attribute='name') | list %}
-        {% if name.lower() in seen %}
+        {% elif name.lower() in seen %}
             {{ collapsing._raise(
                 model_name, "two groups or measures are named '" ~ name ~ "': Spark does not distinguish upper and lower case"
             ) }}

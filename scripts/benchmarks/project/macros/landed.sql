@@ -1,4 +1,4 @@
-{# Gives a query of the events in the files of a landing folder; a file is a block. #}
+{# Returns a query of the events in the files of a landing folder; a file is a block. #}
 {% macro landed(folder) %}
 select
     staged.*,

@@ -1,4 +1,4 @@
-{# Gives the query of the newest event of each key. #}
+{# Returns the query of the newest event of each key. #}
 {% macro newest_of(events) %}
 select
     id,

@@ -1,4 +1,4 @@
-{# Gives the query of the sums of live rows by a column. #}
+{# Returns the query of the sums of live rows by a column. #}
 {% macro sums_of(rows, column) %}
 select
     {{ column }},
