@@ -16,7 +16,7 @@
         ])) }}
     {% endif %}
     {{ return(collapsing._folded_blocks(
-        collapsing._committed_manifest(ledger, load_relation(collapsing._history_relation(ledger)))
+        collapsing._committed_manifest(ledger)
     )) }}
 {% endmacro %}
 
@@ -33,7 +33,7 @@
         select undo.undoes as batch, bool_or(undo.unread) as is_unread
         from planned as undo
         left anti join planned as redo on redo.undoes = undo.planned_in
-        where undo.undoes is not null
+        where undo.unread is not null
         group by undo.undoes
     )
 

@@ -42,16 +42,16 @@
 #}
 {% macro _batch_at(node, moment) %}
     {% set ledger = collapsing._ledger_of(node) %}
-    {% set history = load_relation(collapsing._history_relation(collapsing._built_relation(ledger))) %}
+    {% set history = collapsing._history_of(collapsing._built_relation(ledger)) %}
     {% set sql %}
         select
             any_value(asked) is null,
             any_value(asked) > now(),
-            max(if(finished_at <= asked, ledger_batch, null)),
-            max(ledger_batch),
+            max(if(finished_at <= asked, batch, null)),
+            max(batch),
             cast(min(finished_at) as string)
         from (select try_cast({{ collapsing._text_literal(moment) }} as timestamp_ltz) as asked)
-        left join {{ history or '(select null as finished_at, null as ledger_batch where false)' }} on true
+        left join {{ history }} on true
     {% endset %}
     {% set row = collapsing._rows_of(sql)[0] %}
     {% if row[0] %}

@@ -9,14 +9,12 @@
 
 {# Returns a subquery of the history of one table of a ledger. #}
 {% macro _history_of(ledger) %}
-    {% set history = load_relation(collapsing._history_relation(ledger)) %}
-    {% if history is none %}
+    {% if load_relation(collapsing._manifest_relation(ledger)) is none %}
         {{ return(collapsing._no_rows(collapsing._history_columns())) }}
     {% endif %}
     {% set names = collapsing._history_columns() | map(attribute='name') | reject('equalto', 'batch') %}
     {{ return(
-        '(select ledger_batch as batch, ' ~ collapsing._row_list(names) ~ ' from ' ~ history
-        ~ ' where ledger_batch <= ' ~ collapsing._newest_with_rows(ledger) ~ ' or ' ~ collapsing._appended_nothing() ~ ')'
+        '(select ledger_batch as batch, ' ~ collapsing._row_list(names) ~ ' from ' ~ collapsing._history_rows(ledger) ~ ')'
     ) }}
 {% endmacro %}
 

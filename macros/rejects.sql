@@ -11,7 +11,7 @@
         {% set columns = collapsing._columns_read_by(node) + own %}
         {{ return('(select ' ~ collapsing._renamed_rejects(columns) ~ ' from ' ~ collapsing._no_rows(columns) ~ ')') }}
     {% endif %}
-    {% set committed = collapsing._committed_manifest(ledger, load_relation(collapsing._history_relation(ledger))) %}
+    {% set committed = collapsing._committed_manifest(ledger) %}
     {{ return(
         '(select ' ~ collapsing._renamed_rejects(collapsing._describe(rejects).columns) ~ ' from ' ~ rejects
         ~ ' where ledger_batch in (select planned_in from ' ~ committed ~ '))'

@@ -4,11 +4,12 @@
         block       the token, as _token has it; NULL in the row of the batch
         staged      how many rows the block, or the batch, had when it was planned
         planned_in  the batch
-        decisions   of the batch: how many of its rows came to what; of a block NULL
-        undoes      of a batch that takes an earlier one back: that one; else NULL
-        unread      whether the blocks of the earlier one count as unread again; else NULL
         run_id      dbt's invocation_id
         planned_at  when the manifest was written
+    and in the row of the batch alone
+        blocks, decisions, states, cancels, tombstones, seconds   as in <ledger>__history
+        undoes      of a batch that takes an earlier one back: that one
+        unread      of such a batch: whether the blocks of the earlier one count as unread again; NULL once the ledger has been rebuilt
     Partitions are batches, as in the ledger: those that its base stands for are one partition here too.
 #}
 {% macro _manifest_relation(ledger) %}
@@ -24,20 +25,17 @@
         folded         `with_blocks`: the blocks that are folded, [{block, planned_in, packed, bucket}], block as _carried_text has it
                        and the last two for _is_packed_in
         planned_at     when the last batch was planned, in microseconds since 1970
-        lacks_history  `with_history`: whether the last batch has no row in the history: its run was killed in between
     One row of JSON, by one task: dbt guesses types from each cell of a result, and there may be ten thousand blocks.
 #}
-{% macro _manifest_of(ledger, batches, with_blocks=false, with_history=false) %}
-    {% set found = {'undone': [], 'undos': [], 'unread': [], 'folded': [], 'planned_at': 0, 'lacks_history': false} %}
+{% macro _manifest_of(ledger, batches, with_blocks=false) %}
+    {% set found = {'undone': [], 'undos': [], 'unread': [], 'folded': [], 'planned_at': 0} %}
     {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
     {% if not batches or manifest is none %}
         {{ return(found) }}
     {% endif %}
-    {% set history = load_relation(collapsing._history_relation(ledger)) if with_history else none %}
     {% set sql %}
         select
-            to_json(collect_list(struct(planned_in, undoes, unread)) filter (where undoes is not null)) as undos,
-            {{ '(select count(*) from ' ~ history ~ ' where ledger_batch = ' ~ batches.last ~ ')' if history is not none else 0 }} as history_rows,
+            to_json(collect_list(struct(planned_in, undoes, unread)) filter (where unread is not null)) as undos,
             unix_micros(max(planned_at)) as planned_at
             {%- if with_blocks %},
             to_json(
@@ -55,8 +53,8 @@
         {% do found.undone.append([undo.planned_in, undo.undoes]) %}
         {% do found.unread.append(undo.undoes) if undo.unread %}
     {% endfor %}
-    {% do found.folded.extend(fromjson(row[3]) | rejectattr('planned_in', 'in', found.unread)) if with_blocks %}
-    {{ return(dict(found, planned_at=row[2], lacks_history=with_history and row[1] == 0)) }}
+    {% do found.folded.extend(fromjson(row[2]) | rejectattr('planned_in', 'in', found.unread)) if with_blocks %}
+    {{ return(dict(found, planned_at=row[1])) }}
 {% endmacro %}
 
 
@@ -85,13 +83,19 @@
 {% endmacro %}
 
 
-{# Writes down which blocks a batch takes, and what becomes of its rows; `stored_as` is the number its rows have in the ledger. #}
-{% macro _write_manifest(ledger, batch, stored_as) %}
-    {% set values = ['(null, ' ~ batch.rows ~ 'L, ' ~ collapsing._decision_map(batch.decisions) ~ ', null, null)'] %}
+{#
+    Writes down what a batch takes, what becomes of it and what it appends; `stored_as` is the number its rows have in the ledger, and `begun_at`
+    when the model began, in UTC. Without block tokens nothing is known of what a batch takes, for every run reads the whole stage.
+#}
+{% macro _write_manifest(ledger, settings, batch, stored_as, begun_at) %}
+    {% set blocks = ['(null, ' ~ (batch.rows ~ 'L' if settings.block else 'null') ~ ')'] %}
     {% for block in batch.blocks %}
-        {% do values.append('(' ~ collapsing._carried_literals([block.token]) ~ ', ' ~ block.rows ~ 'L, null, null, null)') %}
+        {% do blocks.append('(' ~ collapsing._carried_literals([block.token]) ~ ', ' ~ block.rows ~ 'L)') %}
     {% endfor %}
-    {% do collapsing._write_manifest_rows(ledger, batch.number, stored_as, values) %}
+    {% do collapsing._write_manifest_rows(ledger, batch, stored_as, begun_at, blocks, {
+        'blocks': batch.blocks | length if settings.block else 'null',
+        'decisions': collapsing._decision_map(batch.decisions) if settings.block else 'null'
+    }) %}
 {% endmacro %}
 
 
@@ -105,27 +109,55 @@
 {% endmacro %}
 
 
-{# Writes the manifest of a batch. One that a killed run wrote under its number is overwritten, never added to. #}
-{% macro _write_manifest_rows(ledger, number, stored_as, values) %}
+{#
+    Writes the manifest of a batch. One that a killed run wrote under its number is overwritten, never added to. The manifest of a rebuilt ledger
+    keeps the history of the batches before it, of which nothing else counts any more.
+
+    batch      {number, states, cancels, tombstones}
+    blocks     SQL for rows of token and number of rows; of the batch itself the token is NULL
+    of_batch   {column: SQL} of what only the batch's own row has
+#}
+{% macro _write_manifest_rows(ledger, batch, stored_as, begun_at, blocks, of_batch) %}
     {% set manifest = collapsing._manifest_relation(ledger) %}
+    {% set seconds = (modules.datetime.datetime.utcnow() - begun_at).total_seconds() %}
     {% do collapsing._create_beside(
-        manifest, ledger, 'block string, staged bigint, planned_in int, decisions map<string, bigint>, undoes int, unread boolean, '
-        ~ 'run_id string, planned_at timestamp_ltz, ledger_batch int'
+        manifest, ledger, 'block string, staged bigint, planned_in int, blocks bigint, decisions map<string, bigint>, states bigint, cancels bigint, '
+        ~ 'tombstones bigint, undoes int, unread boolean, seconds double, run_id string, planned_at timestamp_ltz, ledger_batch int'
     ) %}
-    {% call statement('write_manifest') %}
-        insert overwrite table {{ manifest }} partition (ledger_batch = {{ stored_as }})
+    {% do collapsing._create_history(ledger) %}
+    {% set of_batch = dict({
+        'blocks': 'null', 'decisions': 'null', 'states': batch.states, 'cancels': batch.cancels, 'tombstones': batch.tombstones,
+        'undoes': 'null', 'unread': 'null', 'seconds': seconds
+    }, **of_batch) %}
+    {% set rows %}
         select /*+ coalesce(1) */
-            block, staged, {{ number }}, cast(decisions as map<string, bigint>), cast(undoes as int), cast(unread as boolean),
-            '{{ invocation_id }}', now()
-        from values {{ values | join(', ') }} as planned (block, staged, decisions, undoes, unread)
-    {% endcall %}
-{% endmacro %}
-
-
-{# Drops the manifest that a killed undo has left under a number, of a ledger whose batches have none. #}
-{% macro _drop_manifest(ledger, number) %}
-    {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
-    {% do collapsing._drop_batches(manifest, [number], ledger) if manifest is not none %}
+            block,
+            cast(staged as bigint) as staged,
+            {{ batch.number }} as planned_in,
+            {%- for column, dtype in {
+                'blocks': 'bigint', 'decisions': 'map<string, bigint>', 'states': 'bigint', 'cancels': 'bigint', 'tombstones': 'bigint',
+                'undoes': 'int', 'unread': 'boolean', 'seconds': 'double'
+            }.items() %}
+            if(block is null, cast({{ of_batch[column] }} as {{ dtype }}), null) as {{ column }},
+            {%- endfor %}
+            '{{ invocation_id }}' as run_id,
+            now() as planned_at
+        from values {{ blocks | join(', ') }} as planned (block, staged)
+    {% endset %}
+    {% if stored_as > 0 %}
+        {% do collapsing._execute('insert overwrite table ' ~ manifest ~ ' partition (ledger_batch = ' ~ stored_as ~ ')' ~ rows) %}
+    {% else %}
+        {% do collapsing._drop_range(manifest, stored_as, stored_as, ledger) %}
+        {% set history %}
+            select
+                block, staged, planned_in, blocks, decisions, states, cancels, tombstones, undoes, cast(null as boolean), seconds, run_id, planned_at
+            from {{ manifest }}
+            where block is null and {{ collapsing._is_committed(collapsing._batches_of(ledger)) }}
+        {% endset %}
+        {% do collapsing._execute(collapsing._append(
+            manifest, 'select *, ' ~ stored_as ~ ' as ledger_batch from (' ~ rows ~ ' union all ' ~ history ~ ')', stored_as, ledger
+        )) %}
+    {% endif %}
 {% endmacro %}
 
 

@@ -266,11 +266,6 @@
     projections would regard them as read.
 #}
 {% macro _last_of_earlier_lives(ledger) %}
-    {% set last = [0] %}
-    {#- without block tokens there is no manifest -#}
-    {% for beside in [collapsing._manifest_relation(ledger), collapsing._history_relation(ledger)] %}
-        {% set earlier = collapsing._batches_of(beside, ledger) %}
-        {% do last.append(earlier.last) if earlier %}
-    {% endfor %}
-    {{ return(last | max) }}
+    {% set earlier = collapsing._batches_of(collapsing._manifest_relation(ledger), ledger) %}
+    {{ return(earlier.last if earlier else 0) }}
 {% endmacro %}

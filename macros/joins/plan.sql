@@ -5,7 +5,7 @@
         blocks   [{token, rows}]: how far it reads each side that has something new
         rows     how many keys it may change; of a whole build 0
         unread   the view of what is cached, or none
-    and what _write_manifest and _write_history take. A change of the other sides that touches too many rows makes it a whole
+    and what _write_manifest takes. A change of the other sides that touches too many rows makes it a whole
     build.
 #}
 {% macro _plan_joined(ledger, settings, sides, table, batches) %}
@@ -184,9 +184,12 @@
 #}
 {% macro _rows_of_joined(ledger, settings, sides, table, batch) %}
     {% if table.whole %}
-        {#- whether there are any is seen when they are written: to count them first would be to join everything twice -#}
-        {% do batch.update({'states': 1}) %}
-        {{ return(collapsing._whole_join(settings, sides, batch.number)) }}
+        {% set rows = collapsing._whole_join(settings, sides, batch.number) %}
+        {#- a left join leaves as many rows as there were; of an inner one only its keys are read to count them -#}
+        {% set counted = 'select count(*) from (' ~ rows ~ ')' if sides[1:] | selectattr('type', 'equalto', 'inner') | list
+            else 'select coalesce(sum(ledger_sign), 0) from ' ~ collapsing._rows_upto(sides[0], sides[0].upto) %}
+        {% do batch.update({'states': collapsing._rows_of(counted)[0][0]}) %}
+        {{ return(rows) }}
     {% elif not batch.rows %}
         {{ return(none) }}
     {% endif %}
@@ -196,22 +199,6 @@
     {% set row = collapsing._rows_of('select count_if(ledger_sign = 1), count_if(ledger_sign = -1) from ' ~ view)[0] %}
     {% do batch.update({'states': row[0], 'cancels': row[1]}) %}
     {{ return('select * from ' ~ view) }}
-{% endmacro %}
-
-
-{#
-    Finishes a whole build that is committed: registers its batch if no row was written, counts its rows, and marks it with
-    what it was built from.
-#}
-{% macro _finish_whole(ledger, settings, table, batch) %}
-    {% set batches = collapsing._batches_of(ledger) %}
-    {% do collapsing._register_if_empty(ledger, batch.number) if not batches or batches.last != batch.number %}
-    {% set states = collapsing._rows_of(
-        'select count(*) from ' ~ ledger ~ ' where ledger_sign = 1 and ledger_batch in (' ~ batch.number ~ ', ' ~ -batch.number ~ ')'
-    )[0][0] %}
-    {% do batch.update({'states': states}) %}
-    {% set rules = collapsing._as_property(collapsing._rules_of(settings)) %}
-    {% do collapsing._set_properties(ledger, {'collapsing.rules': rules}) if table.rebuild %}
 {% endmacro %}
 
 

@@ -12,44 +12,37 @@
 
 
 {#
-    Returns how far a joined ledger that has the batches `batches` has read the ledgers under it: {read: {unique_id: batch},
-    lacks_history: whether the run of its last batch was killed before it wrote the history}.
+    Returns how far a joined ledger that has the batches `batches` has read the ledgers under it, {unique_id: batch}.
 #}
 {% macro _read_upto(ledger, batches) %}
-    {% set found = {'read': {}, 'lacks_history': false} %}
+    {% set read = {} %}
     {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
     {% if not batches or manifest is none %}
-        {{ return(found) }}
+        {{ return(read) }}
     {% endif %}
-    {% set history = load_relation(collapsing._history_relation(ledger)) %}
-    {% set written = '(select count(*) from ' ~ history ~ ' where ledger_batch = ' ~ batches.last ~ ')'
-        if history is not none else 0 %}
     {% set sql %}
         select
             substring_index(block, ':', 1) as side,
-            max(cast(substring_index(block, ':', -1) as int)) as upto,
-            {{ written }} as history_rows
+            max(cast(substring_index(block, ':', -1) as int)) as upto
         from {{ manifest }}
         where {{ collapsing._is_committed(batches) }} and block is not null
         group by 1
     {% endset %}
     {% for row in collapsing._rows_of(sql) %}
-        {% do found.read.update({row[0]: row[1]}) %}
-        {% do found.update({'lacks_history': row[2] == 0}) %}
+        {% do read.update({row[0]: row[1]}) %}
     {% endfor %}
-    {{ return(found) }}
+    {{ return(read) }}
 {% endmacro %}
 
 
 {#
     Gives each side `after`: the batch up to which the joined ledger has read it, or none where everything is to be read.
-    Returns {stale: in words why a ledger that has batches cannot go on from there, or none, lacks_history: as _read_upto
-    returns it}.
+    Returns in words why a ledger that has batches cannot go on from there, or none.
 #}
 {% macro _find_unread(ledger, sides, batches) %}
-    {% set known, stale = collapsing._read_upto(ledger, batches), [] %}
+    {% set read, stale = collapsing._read_upto(ledger, batches), [] %}
     {% for side in sides %}
-        {% set after, base = known.read.get(side.id), side.batches.base if side.batches else 0 %}
+        {% set after, base = read.get(side.id), side.batches.base if side.batches else 0 %}
         {% do side.update({'after': after}) %}
         {% if batches and after is none %}
             {% do stale.append('how far it has read ' ~ side.name ~ ' is not known') %}
@@ -58,7 +51,7 @@
         {% endif %}
     {% endfor %}
     {% do collapsing._read_all(sides) if stale or not batches %}
-    {{ return({'stale': stale | first if stale else none, 'lacks_history': known.lacks_history}) }}
+    {{ return(stale | first if stale else none) }}
 {% endmacro %}
 
 

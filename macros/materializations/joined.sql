@@ -20,9 +20,8 @@
 
     {#- which batches of which side are unread; whether what is there still fits them and the settings -#}
     {%- set sides = collapsing._sides(settings) -%}
-    {%- set unread = collapsing._find_unread(ledger, sides, batches) -%}
-    {%- do collapsing._repair_history(ledger, settings, batches.last) if unread.lacks_history -%}
-    {%- set table = collapsing._check_joined_table(ledger, settings, sides, batches, unread.stale) -%}
+    {%- set stale = collapsing._find_unread(ledger, sides, batches) -%}
+    {%- set table = collapsing._check_joined_table(ledger, settings, sides, batches, stale) -%}
     {%- set batch = {'committed': false} -%}
 
     {%- if table.is_due -%}
@@ -34,10 +33,11 @@
         {%- set rows = collapsing._rows_of_joined(ledger, settings, sides, table, batch) -%}
 
         {#- the manifest says how far each side is read: it counts once the batch is committed -#}
-        {%- do collapsing._write_manifest(ledger, batch, stored_as=-batch.number if table.rebuild else batch.number) -%}
+        {%- do collapsing._write_manifest(ledger, settings, batch, -batch.number if table.rebuild else batch.number, begun_at) -%}
         {%- do collapsing._commit(ledger, settings, table, batch, rows) -%}
-        {%- do collapsing._finish_whole(ledger, settings, table, batch) if table.whole -%}
-        {%- do collapsing._write_history(ledger, settings, batch, begun_at) -%}
+        {%- if table.rebuild -%}
+            {%- do collapsing._set_properties(ledger, {'collapsing.rules': collapsing._as_property(collapsing._rules_of(settings))}) -%}
+        {%- endif -%}
         {%- do collapsing._drop_cached(ledger, collapsing._cached_with(settings)) -%}
     {%- endif -%}
     {%- set line = collapsing._summary_of_joined(batch, sides) -%}

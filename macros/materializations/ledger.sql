@@ -28,8 +28,7 @@
 
     {#- plan: which rows are unread, which blocks they make up, whether any is bad -#}
     {%- do collapsing._check_manifest(ledger, settings, batches) -%}
-    {%- set manifest = collapsing._manifest_of(ledger, batches, with_blocks=true, with_history=true) -%}
-    {%- do collapsing._repair_history(ledger, settings, batches.last) if manifest.lacks_history -%}
+    {%- set manifest = collapsing._manifest_of(ledger, batches, with_blocks=true) -%}
     {%- do collapsing._check_changed_blocks(sql, ledger, settings, columns, batches, manifest) -%}
     {%- set unread = collapsing._cache_unread(sql, ledger, settings, columns, manifest.folded, number) -%}
     {%- set batch = collapsing._plan_batch(unread, ledger, settings, columns, number, manifest) -%}
@@ -41,15 +40,12 @@
         {%- set classified = collapsing._cache_classified(unread.view, looked_up, settings, columns, batch) -%}
         {%- set rows = collapsing._appended_by(classified, looked_up, settings, columns) -%}
 
-        {#- the manifest says what the batch takes: it counts once the batch is committed -#}
-        {%- if settings.block -%}
-            {%- do collapsing._write_manifest(ledger, batch, stored_as=-batch.number if table.rebuild else batch.number) -%}
-            {%- do collapsing._write_rejects(unread.view, ledger, settings, columns, batch) -%}
-        {%- else -%}
-            {%- do collapsing._drop_manifest(ledger, batch.number) -%}
+        {#- the manifest says what the batch takes and appends: it counts once the batch is committed, the run's last act -#}
+        {%- if settings.block or table.rebuild or not collapsing._is_empty(batch) -%}
+            {%- do collapsing._write_manifest(ledger, settings, batch, -batch.number if table.rebuild else batch.number, begun_at) -%}
+            {%- do collapsing._write_rejects(unread.view, ledger, settings, columns, batch) if settings.block -%}
+            {%- do collapsing._commit(ledger, settings, table, batch, rows) -%}
         {%- endif -%}
-        {%- do collapsing._commit(ledger, settings, table, batch, rows) -%}
-        {%- do collapsing._write_history(ledger, settings, batch, begun_at) if batch.committed -%}
     {%- endif -%}
     {%- do collapsing._drop_cached(ledger) -%}
     {%- do collapsing._report(batch, settings) -%}
@@ -63,23 +59,25 @@
 {% endmaterialization %}
 
 
+{# Returns whether a batch appends no rows. #}
+{% macro _is_empty(batch) %}
+    {{ return(not (batch.states or batch.cancels or batch.tombstones)) }}
+{% endmacro %}
+
+
 {#
-    Commits a batch, the one act by which its rows and its blocks count: an append; of a batch without rows its registration, so that
-    its blocks count as read; of a rebuilt ledger a base that stands for all earlier batches.
+    Commits a batch, the one act by which its rows and its blocks count: an append; of a batch without rows one that marks its blocks as
+    read; of a rebuilt ledger a base that stands for all earlier batches.
 #}
 {% macro _commit(ledger, settings, table, batch, rows) %}
-    {% set is_empty = not (batch.states or batch.cancels or batch.tombstones) %}
-    {% if is_empty and not settings.block and not table.rebuild %}
-        {{ return(none) }}
-    {% endif %}
     {% if table.rebuild %}
         {% set base = collapsing._base_rows('(' ~ rows ~ ')', settings, table.stored, batch.number, '(' ~ rows ~ ')') %}
         {% do collapsing._write_base(ledger, collapsing._batches_of(ledger), batch.number, base) %}
         {% do collapsing._drop_merged_manifests(ledger, batch.number) %}
         {% set rejects = load_relation(collapsing._rejects_relation(ledger)) %}
         {% do collapsing._drop_range(rejects, 1, batch.number - 1, ledger) if rejects is not none %}
-    {% elif is_empty %}
-        {% do collapsing._register_if_empty(ledger, batch.number) %}
+    {% elif collapsing._is_empty(batch) %}
+        {% do collapsing._append_empty(ledger, batch.number) %}
     {% else %}
         {% call statement('main') %}
             {{ collapsing._append(ledger, collapsing._in_table_order(rows, table), batch.number) }}

@@ -1,5 +1,5 @@
 {#
-    The figures of status. What history and manifest know is not counted again: of the rows of a ledger only those of its base are read, one column
+    The figures of status. What the manifest knows is not counted again: of the rows of a ledger only those of its base are read, one column
     of them. With `scan` the whole ledger is read, for what else there is to know.
 #}
 
@@ -20,7 +20,7 @@
     {% endif %}
     {% set ledger = collapsing._built_relation(node) %}
     {% set batches = collapsing._batches_of(ledger) %}
-    {% set told = collapsing._told_by_history(ledger, batches) %}
+    {% set told = collapsing._told_by_manifest(ledger, batches) %}
     {% set base = ', a base up to ' ~ batches.base if batches and batches.base else '' %}
     {% do figures.update({
         'batches': (batches.first ~ ' to ' ~ batches.last) ~ base if batches else 'none',
@@ -42,17 +42,17 @@
 
 
 {#
-    Returns what the history tells of a ledger: `finished_at` and `age_minutes` of its newest row, `appended` the rows of the batches after the base,
+    Returns what the manifest tells of a ledger: `finished_at` and `age_minutes` of its newest batch, `appended` the rows of the batches after the base,
     {batch: [states, cancels, tombstones]}, and `counting`, the numbers of those batches that a projection has something to read of.
 #}
-{% macro _told_by_history(ledger, batches) %}
+{% macro _told_by_manifest(ledger, batches) %}
     {% set told = {'finished_at': none, 'age_minutes': none, 'appended': {}, 'counting': []} %}
-    {% set history = load_relation(collapsing._history_relation(ledger)) %}
-    {% if history is not none and batches %}
+    {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
+    {% if manifest is not none and batches %}
         {% set row = collapsing._rows_of(
-            'select cast(max(finished_at) as string), (unix_micros(now()) - unix_micros(max(finished_at))) / 60000000D, '
-            ~ 'to_json(collect_list(array(ledger_batch, states, cancels, tombstones)) filter (where ledger_batch > ' ~ batches.base
-            ~ ')) from ' ~ history ~ ' where ledger_batch between ' ~ batches.base ~ ' and ' ~ batches.last
+            'select cast(max(planned_at) as string), (unix_micros(now()) - unix_micros(max(planned_at))) / 60000000D, '
+            ~ 'to_json(collect_list(array(planned_in, states, cancels, tombstones)) filter (where planned_in > ' ~ batches.base
+            ~ ')) from ' ~ manifest ~ ' where block is null and ' ~ collapsing._is_committed(batches)
         )[0] %}
         {% do told.update({'finished_at': row[0], 'age_minutes': row[1] | float | round(1)}) if row[0] is not none %}
         {% for batch in fromjson(row[2]) %}
@@ -93,7 +93,7 @@
 
 
 {#
-    Returns {rows, live, dead, dead_share, tombstones} of a ledger. The rows of its base are counted, and of batches that the history does not know;
+    Returns {rows, live, dead, dead_share, tombstones} of a ledger. The rows of its base are counted, and of batches that the manifest does not know;
     `live` is NULL of an engine whose live rows only a scan can tell.
 #}
 {% macro _row_figures(ledger, settings, batches, told) %}
@@ -153,16 +153,16 @@
 
 
 {#
-    Returns the newest batch that a ledger's base stands for of which a projection has something to read, by the history; 0 where there is
+    Returns the newest batch that a ledger's base stands for of which a projection has something to read, by the manifest; 0 where there is
     none.
 #}
 {% macro _last_to_read_of_base(node, batches) %}
-    {% set history = load_relation(collapsing._history_relation(collapsing._built_relation(node))) %}
-    {% if history is none %}
+    {% set manifest = load_relation(collapsing._manifest_relation(collapsing._built_relation(node))) %}
+    {% if manifest is none %}
         {{ return(batches.base) }}
     {% endif %}
     {{ return(collapsing._rows_of(
-        'select coalesce(max(ledger_batch), 0) from ' ~ history ~ ' where ledger_batch <= ' ~ batches.base ~ ' and states + cancels > 0'
+        'select coalesce(max(planned_in), 0) from ' ~ manifest ~ ' where ledger_batch = ' ~ -batches.base ~ ' and states + cancels > 0'
     )[0][0]) }}
 {% endmacro %}
 
@@ -216,7 +216,7 @@
     {% set final = collapsing._final_of_projection(projection, settings, collapsing._types_of(projection), rows) %}
     {% set ledger = collapsing._ledger_of(node) %}
     {% set batches = collapsing._batches_of(collapsing._built_relation(ledger)) %}
-    {% set told = collapsing._told_by_history(collapsing._built_relation(ledger), batches) %}
+    {% set told = collapsing._told_by_manifest(collapsing._built_relation(ledger), batches) %}
     {% set lags = collapsing._lags_of(ledger, batches, told.counting) %}
     {% set lag = lags | selectattr('name', 'equalto', node.name) | first %}
     {{ return({

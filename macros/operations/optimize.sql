@@ -78,7 +78,7 @@
 
 {# Returns the share of a ledger's rows that an optimize would remove. #}
 {% macro _dead_share(ledger, settings, batches) %}
-    {% set figures = collapsing._row_figures(ledger, settings, batches, collapsing._told_by_history(ledger, batches)) %}
+    {% set figures = collapsing._row_figures(ledger, settings, batches, collapsing._told_by_manifest(ledger, batches)) %}
     {% if figures.live is not none %}
         {{ return(figures.dead_share) }}
     {% endif %}
@@ -233,7 +233,7 @@
     {% set relation = adapter.get_relation(reader.database, reader.schema, reader.alias) %}
     {% set batches = collapsing._batches_of(relation) if relation is not none else none %}
     {% if batches and collapsing._is_joined(reader) %}
-        {{ return(collapsing._read_upto(relation, batches).read.get(node.unique_id)) }}
+        {{ return(collapsing._read_upto(relation, batches).get(node.unique_id)) }}
     {% endif %}
     {{ return(batches.last if batches else none) }}
 {% endmacro %}
@@ -248,7 +248,7 @@
     ) %}
         {{ return(false) }}
     {% endif %}
-    {% do collapsing._register_if_empty(projection, upto) %}
+    {% do collapsing._append_empty(projection, upto) %}
     {{ return(true) }}
 {% endmacro %}
 

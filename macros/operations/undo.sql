@@ -66,13 +66,24 @@
 {% endmacro %}
 
 
-{# Appends what _plan_undo has planned, with its manifest before it and its history after it. #}
+{# Appends what _plan_undo has planned, with its manifest before it. #}
 {% macro _append_undo(node, ledger, settings, batches, undo, unread) %}
     {% do collapsing._drop_covered(ledger, batches) %}
     {% set number, begun_at = batches.last + 1, modules.datetime.datetime.utcnow() %}
-    {% do collapsing._write_manifest_rows(ledger, number, number, ['(null, 0L, null, ' ~ undo.target ~ ', ' ~ unread ~ ')']) %}
-    {% set batch = dict(collapsing._append_negation(ledger, settings, undo.target, number), number=number) %}
-    {% do collapsing._write_history(ledger, settings, batch, begun_at, undoes=undo.target) %}
+    {% set negation = collapsing._negation(ledger, settings, undo.target, number) %}
+    {% set counts = collapsing._rows_of(
+        'select count_if(ledger_sign = 1), count_if(ledger_sign = -1) from (' ~ negation ~ ')'
+    )[0] %}
+    {% set batch = {'number': number, 'states': counts[0], 'cancels': counts[1], 'tombstones': 0} %}
+    {% do collapsing._write_manifest_rows(
+        ledger, batch, number, begun_at, ['(null, 0L)'], {'undoes': undo.target, 'unread': unread}
+    ) %}
+    {#- a batch without rows has a negation without rows -#}
+    {% if counts | sum %}
+        {% do collapsing._execute(collapsing._append(ledger, negation, number)) %}
+    {% else %}
+        {% do collapsing._append_empty(ledger, number) %}
+    {% endif %}
     {% set blocks = '' if undo.brings_back else '; its blocks ' ~ ('count as unread again' if unread else 'stay read') %}
     {% do collapsing._say(node.name, 'batch ' ~ number ~ ' ' ~ undo.says ~ blocks ~ '; projections follow with their next run') %}
 {% endmacro %}
@@ -101,23 +112,6 @@
             ~ " the stage first, and say so with --args '{model: " ~ node.name ~ ", unread: true}'"
         ) }}
     {% endif %}
-{% endmacro %}
-
-
-{#
-    Appends the negation of the batch `target` as the batch `number` and returns how many {states, cancels, tombstones} it has.
-#}
-{% macro _append_negation(ledger, settings, target, number) %}
-    {% set counts = collapsing._rows_of(
-        'select count_if(ledger_sign = 1), count_if(ledger_sign = -1) from (' ~ collapsing._negation(ledger, settings, target, number) ~ ')'
-    )[0] %}
-    {#- a batch without rows has a negation without rows -#}
-    {% if counts | sum %}
-        {% do collapsing._execute(collapsing._append(ledger, collapsing._negation(ledger, settings, target, number), number)) %}
-    {% else %}
-        {% do collapsing._register_if_empty(ledger, number) %}
-    {% endif %}
-    {{ return({'states': counts[0], 'cancels': counts[1], 'tombstones': 0}) }}
 {% endmacro %}
 
 

@@ -1,5 +1,5 @@
 {#
-    Everything is stored by batch: batches, append, register if empty, write base, drop and recreate are all that the rest of the
+    Everything is stored by batch: batches, append, append empty, write base, drop and recreate are all that the rest of the
     package asks of a table. parquet.sql does them on plain parquet, log_formats.sql on formats with a transaction log; callers
     need not know which. In each, `ledger` is given for a table beside a ledger, such as its manifest.
 
@@ -47,10 +47,9 @@
 {% endmacro %}
 
 
-{# Commits a batch that has no rows, so that what it took counts as read. #}
-{% macro _register_if_empty(relation, number) %}
-    {% do collapsing._log_register_empty(relation, number) if collapsing._has_log(relation)
-        else collapsing._parquet_register_empty(relation, number) %}
+{# Commits a batch that has no rows, so that what it took counts as read: it gets a row that counts for nothing. #}
+{% macro _append_empty(relation, number) %}
+    {% do collapsing._execute(collapsing._append(relation, collapsing._placeholder_row(relation, number), number)) %}
 {% endmacro %}
 
 
@@ -119,6 +118,12 @@
         target.type == 'spark' and collapsing._rows_of('select current_catalog()')[0][0] == 'spark_catalog'
     ) %}
     {{ return('parquet' if takes_parquet else collapsing._file_format(relation)) }}
+{% endmacro %}
+
+
+{# Returns whether the catalog of a table takes views too: one of Iceberg tables alone may not. #}
+{% macro _takes_views(relation) %}
+    {{ return(target.type == 'databricks' or collapsing._format_beside(relation) == 'parquet') }}
 {% endmacro %}
 
 

@@ -40,12 +40,6 @@ where
 {%- endmacro %}
 
 
-{# Commits a batch without rows: these formats know no empty partition, so that it has a row that counts for nothing. #}
-{% macro _log_register_empty(relation, number) %}
-    {% do collapsing._execute('insert into ' ~ relation ~ ' ' ~ collapsing._placeholder_row(relation, number)) %}
-{% endmacro %}
-
-
 {# Writes a base in one commit that removes what it stands for. #}
 {% macro _log_write_base(relation, upto, sql) %}
     {% set is_empty = not collapsing._rows_of('select 1 from (' ~ sql ~ ') limit 1') %}

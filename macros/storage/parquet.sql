@@ -25,12 +25,6 @@ insert overwrite table {{ relation }} partition (ledger_batch)
 {%- endmacro %}
 
 
-{# Registers a batch without rows. #}
-{% macro _parquet_register_empty(relation, number) %}
-    {% do collapsing._execute('alter table ' ~ relation ~ ' add if not exists partition (ledger_batch = ' ~ number ~ ')') %}
-{% endmacro %}
-
-
 {# Drops batches, a list of numbers. #}
 {% macro _parquet_drop_batches(relation, numbers) %}
     {% do collapsing._execute(

@@ -51,7 +51,7 @@ def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[st
     parser.add_argument("--deletes", type=int)
     parser.add_argument("--projections", type=int, choices=(1, 2, 3))
     parser.add_argument("--order", choices=("random", "time"))
-    parser.add_argument("--peers", choices=("all", *merge.CHOICES))
+    parser.add_argument("--peers", choices=("all", *dict.fromkeys(merge.CHOICES + joins.CHOICES)))
     parser.add_argument("--form", choices=merge.FORMS)
     given = vars(parser.parse_args(arguments))
     asked, scale, target = given.pop("measures"), given.pop("scale"), given.pop("target")
@@ -74,6 +74,9 @@ def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[st
         if not takers or (asked and len(takers) < len(chosen)):
             others = [measure for measure in chosen if measure not in takers]
             parser.error(f"--{name} is no option of {', '.join(others)}")
+    for name, measure in chosen.items():
+        if given.get("peers", "all") not in ("all", *getattr(measure, "CHOICES", ())):
+            parser.error(f"--peers of {name} is all, {', '.join(measure.CHOICES)}")
     return target, {
         name: {"scale": scale} | {option: given.get(option, value) for option, value in measure.SIZES[scale].items()}
         for name, measure in chosen.items()

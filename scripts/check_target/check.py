@@ -258,7 +258,7 @@ class Check:
             ("before the commit", "run", {"statement": commit}),
             (f"in the commit, after {half / 4:.2f} s", "run", {"statement": commit, "after": half / 4}),
             (f"in the commit, after {half:.2f} s", "run", {"statement": commit, "after": half}),
-            ("after the commit", "run", {"statement": INSERT.format("orders__history")}),
+            ("after the commit", "run", {"statement": "^drop view"}),
             ("in the commit of a projection", "run", {"statement": INSERT.format("sums"), "after": half}),
             (
                 "in an optimize",

@@ -94,9 +94,11 @@ def rows_of_bars(labels: Sequence[str], series: Sequence[Series], notes: Sequenc
     """Give a drawing of a horizontal bar per label, in which the series follow each other, with a note at its end."""
 
     def draw(width: int) -> tuple[str, float]:
-        left = min(max((len(label) for label in labels), default=0) * LETTER + 8, width * 0.36)
+        left = max((len(label) for label in labels), default=0) * LETTER + 8
         right = max((len(note) for note in notes), default=0) * LETTER + 10
-        if left + right > width * 0.72:  # no room for notes beside the bars: they stand below them
+        if (
+            left > width * 0.36 or left + right > width * 0.72
+        ):  # no room for labels and notes beside the bars: they stand above them
             return _stacked_rows(labels, series, notes, width)
         top = max((sum(abs(one.values[place]) for one in series) for place in range(len(labels))), default=0) or 1
         scale, parts = (width - left - right) / top, []

@@ -35,7 +35,10 @@ p { margin: .3rem 0 1rem; max-width: 44rem; }
 .note { font-size: .9rem; }
 section { background: var(--paper); border: 1px solid var(--line); border-radius: 10px; padding: 1.2rem 1.3rem; margin: 1rem 0; }
 dl.tiles { display: grid; grid-template-columns: repeat(auto-fill, minmax(9rem, 1fr)); gap: .7rem; margin: .6rem 0 0; }
-dl.tiles div { border-left: 3px solid var(--blue); padding-left: .7rem; }
+dl.tiles div {
+  border-left: 3px solid var(--blue); padding-left: .7rem;
+  display: grid; grid-row: span 2; grid-template-rows: subgrid; row-gap: 0; /* figures of a row at one height */
+}
 dl.tiles div.warn { border-color: var(--red); }
 dt { color: var(--muted); font-size: .85rem; }
 dd { margin: 0; font-size: 1.3rem; font-weight: 600; font-variant-numeric: tabular-nums; }
@@ -69,6 +72,10 @@ footer { color: var(--muted); font-size: .85rem; }
   main { padding: 1.2rem .6rem 2rem; } section { padding: 1rem .8rem; } h1 { font-size: 1.5rem; }
   svg.wide { display: none; } svg.narrow { display: block; }
   dl.tiles { grid-template-columns: repeat(2, 1fr); }
+  thead { position: absolute; clip-path: inset(50%); } /* each cell has the name of its column */
+  tr, td { display: block; } tr { border-bottom: 1px solid var(--line); padding: .4rem 0; }
+  td, td.number { border: 0; padding: .1rem 0; text-align: left; overflow-wrap: anywhere; }
+  td:first-child { font-weight: 600; } td:not(:first-child)::before { content: attr(data-column) ": "; color: var(--muted); }
 }
 @media print { body { background: none; } section { break-inside: avoid; } }
 """
@@ -79,14 +86,16 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], caption: str
     rows = [list(row) for row in rows]
     numeric = [bool(rows) and all(is_number(row[place]) for row in rows) for place in range(len(columns))]
 
-    def cells(kind: str, values: Sequence[str], scope: str = "") -> str:
+    kinds = [" class=number" if right else "" for right in numeric]
+
+    def cells(row: Sequence[object]) -> str:
         return "".join(
-            f"<{kind}{scope}{' class=number' if right else ''}>{escape(value)}</{kind}>"
-            for value, right in zip(values, numeric, strict=True)
+            f'<td{kind} data-column="{escape(column)}">{escape(text(value))}</td>'
+            for value, kind, column in zip(row, kinds, columns, strict=True)
         )
 
-    head = cells("th", columns, ' scope="col"')
-    body = "".join(f"<tr>{cells('td', [text(value) for value in row])}</tr>\n" for row in rows)
+    head = "".join(f'<th scope="col"{kind}>{escape(column)}</th>' for kind, column in zip(kinds, columns, strict=True))
+    body = "".join(f"<tr>{cells(row)}</tr>\n" for row in rows)
     title = f"<caption>{escape(caption)}</caption>" if caption else ""
     return f'<div class="scroll"><table>{title}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>\n'
 

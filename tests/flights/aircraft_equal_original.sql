@@ -1,4 +1,4 @@
--- The live rows of the ledger are the register of aircraft as it stands at the end, row for row.
+-- The live rows of the ledger are the register of aircraft as it stands at the end, no more and no less.
 
 with live as (
     select * from {{ collapsing.final(ref('aircraft')) }}

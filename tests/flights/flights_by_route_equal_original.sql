@@ -1,4 +1,4 @@
--- The projection's groups are what the original table gives when it is aggregated directly, row for row.
+-- The projection's groups are what the original table gives when it is aggregated directly, no more and no less.
 
 with merged as (
     select * from {{ collapsing.final(ref('flights_by_route')) }}

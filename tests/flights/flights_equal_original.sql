@@ -1,4 +1,4 @@
--- The live rows of the ledger are the flights of the original table that were not cancelled, row for row.
+-- The live rows of the ledger are the flights of the original table that were not cancelled, no more and no less.
 
 with live as (
     select

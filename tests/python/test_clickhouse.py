@@ -1,4 +1,4 @@
-"""Promise 2: signed rows and replacing give, row for row, what ClickHouse gives for FINAL and OPTIMIZE FINAL."""
+"""Promise 2: signed rows and replacing give exactly what ClickHouse gives for FINAL and OPTIMIZE FINAL."""
 
 from __future__ import annotations
 

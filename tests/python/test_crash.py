@@ -20,7 +20,6 @@ LEDGER_STEPS = [
     case("select grouping(", full=True),
     case("cache table `crash__{}__classified"),
     case("insert overwrite table crash.{}__manifest"),
-    case("insert overwrite table crash.{}__history"),
     case("drop view"),
 ]
 PROJECTION_STEPS = [

@@ -110,7 +110,7 @@ class World:
         self.blocks: dict[str, list[str]] = {name: [] for name in STAGES}
         project.sql(f"create schema if not exists {self.schema}")
         for name in [*LEDGERS, *joined, *(f"sums_of_{name}" for name in joined)]:
-            for beside in ("", "__manifest", "__history", "__dropped"):
+            for beside in ("", "__manifest", "__dropped"):
                 project.sql(f"drop table if exists {self.schema}.{name}{beside}")
         for name, columns in STAGES.items():
             project.sql(f"drop table if exists {self.schema}.arrived_{name}")
@@ -241,8 +241,7 @@ def test_whatever_happens_final_is_the_join_of_the_finals(project, joined, seed:
 STATEMENTS = (
     *("select substring_index", "cache table `dying__wide__changed_shops", "cache table `dying__wide__stayed"),
     *("cache table `dying__wide__unread", "cache table `dying__wide__classified", "insert overwrite table dying.wide__manifest"),
-    *("insert overwrite table dying.wide ", "insert into dying.wide ", "insert overwrite table dying.wide__history"),
-    "drop view",
+    *("insert overwrite table dying.wide ", "insert into dying.wide ", "drop view"),
 )
 
 
@@ -353,7 +352,7 @@ def test_what_is_not_in_use_and_what_is_not_new_appends_nothing(small: DbtProjec
 
 
 def test_a_preview_shows_what_the_next_run_appends(small: DbtProject, target: str, full: bool) -> None:
-    """However often that run dies: before it appends, and before it writes what it has appended to the history."""
+    """However often that run dies: before it appends, and after that."""
     project = small
     _land(project, "orders", "d", 10, (3, 1, 33))
     _land(project, "shops", "d", 6, (2, "far south", "2"))
@@ -368,7 +367,7 @@ def test_a_preview_shows_what_the_next_run_appends(small: DbtProject, target: st
     if full:
         project.run("run", "--select", "wide", "--empty")
     appends = "insert overwrite table small.wide " if target in PLAIN else "insert into small.wide "
-    for begins in (appends, "insert overwrite table small.wide__history"):
+    for begins in (appends, "drop view"):
         failpoint = Failpoint(("wide",), begins, 1)
         project.invoke("run", "--select", "wide", callbacks=[failpoint])
         assert failpoint.died == {"wide"}, begins
@@ -447,7 +446,7 @@ def test_what_is_rebuilt_and_why(small: DbtProject, full: bool) -> None:
     if full:
         _check_rebuilt_for_settings(project, run, live, last)
     kept = [("a", 93), ("b", 11), ("c", 50)] if full else live()
-    for beside in ("", "__manifest", "__history"):
+    for beside in ("", "__manifest"):
         project.sql(f"drop table small.shops{beside}")
     assert "shops has been rebuilt" in run("run") and live() == kept
 

@@ -85,8 +85,9 @@ def test_the_page_says_what_the_ledger_holds(report, reported, monkeypatch, tmp_
         "rows set aside": "1",
     }
     assert seen == expected
-    assert re.search(r"<td>sums</td><td class=number>2</td><td class=number>1</td><td class=number>2</td>", page)
-    assert "<td>null_key</td><td class=number>1</td>" in page
+    cells = re.sub(r' data-column="[^"]*"', "", page)
+    assert re.search(r"<td>sums</td><td class=number>2</td><td class=number>1</td><td class=number>2</td>", cells)
+    assert "<td>null_key</td><td class=number>1</td>" in cells
     assert "duplicate 1<" in page and "stale 1<" in page
     assert "src=" not in page and "http" not in page and "<script" not in page
     assert project.rows("select count(*) from orders_ledger__history") == before

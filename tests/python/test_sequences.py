@@ -78,7 +78,7 @@ class Sequence:
         self.projections = ["sums", "rollup"] if name != "winning" else []
         self.end_session: Callable[[], None] = lambda: None
         for table in [name, *(f"{name}_{projection}" for projection in PROJECTIONS)]:
-            for beside in ("", "__manifest", "__history", "__dropped"):
+            for beside in ("", "__manifest", "__dropped"):
                 project.sql(f"drop table if exists sequences.{table}{beside}")
         project.sql("drop table if exists sequences.arrived")
         columns = "position int, id int, version int, is_deleted boolean, amount int, at timestamp, block string"

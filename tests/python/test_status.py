@@ -119,13 +119,13 @@ def test_figures_are_known_without_a_scan(status, ledgers, capsys) -> None:
     assert _figures(status, capsys, model="orders")["orders"]["lag_batches"] == 0
 
 
-def test_what_a_batch_was_counted_to_have_when_its_history_is_gone(status, capsys) -> None:
+def test_what_a_batch_was_counted_to_have_when_its_manifest_is_gone(status, capsys) -> None:
     before = _figures(status, capsys, model=["orders", "whole"])
     assert list(before) == ["orders", "whole"]
-    status.drop_batch("orders__history", 2)
+    status.drop_batch("whole__manifest", 2)
     after = _figures(status, capsys, model=["orders", "whole"])
     known = ("rows", "live", "dead", "tombstones", "last_batch")
-    assert [before["orders"][name] for name in known] == [after["orders"][name] for name in known]
+    assert [before["whole"][name] for name in known] == [after["whole"][name] for name in known]
 
 
 def test_a_table_of_all_ledgers_and_lines_of_one(status, ledgers, capsys) -> None:

@@ -236,17 +236,19 @@ def test_views_of_a_ledger_follow_it_batch_by_batch(taken_back, told) -> None:
 def test_what_a_killed_run_had_planned_is_not_told(taken_back, told) -> None:
     """A batch that was planned and never appended, and a merged manifest whose base was never written."""
     killed = told.last + 1
-    planned = f"'b8', 1L, {killed}, null, null, null, 'run', now()"
-    bad = "0, null, 1, false, 'bad', 99, 'b8', 'null_key', 'b8'"
-    counts = "1L, 1L, null, 1L, 0L, 0L, null, 1D, 'run', now()"
-    for table, values in (("manifest", planned), ("rejects", bad), ("history", counts)):
-        taken_back.sql(f"insert overwrite tools.orders__{table} partition (ledger_batch = {killed}) values ({values})")
-    columns = "block, staged, planned_in, decisions, undoes, unread, run_id, planned_at"
+    block = f"('b8', 1L, {killed}, null, null, null, null, null, null, null, null, 'run', now())"
+    batch = f"(null, 1L, {killed}, 1L, null, 1L, 0L, 0L, null, null, 1D, 'run', now())"
+    bad = "(0, null, 1, false, 'bad', 99, 'b8', 'null_key', 'b8')"
+    for table, values in (("manifest", f"{block}, {batch}"), ("rejects", bad)):
+        taken_back.sql(f"insert overwrite tools.orders__{table} partition (ledger_batch = {killed}) values {values}")
+    columns = (
+        "block, staged, planned_in, blocks, decisions, states, cancels, tombstones, undoes, unread, seconds, run_id, planned_at"
+    )
     merged = f"select {columns} from tools.orders__manifest where ledger_batch <= {told.last}"
     taken_back.sql(f"create table tools.merged using parquet as {merged}")
     taken_back.sql(f"insert overwrite tools.orders__manifest partition (ledger_batch = {-told.last}) select * from tools.merged")
     told.check(taken_back)
-    for table in ("rejects", "history"):
+    for table in ("rejects", "manifest"):
         taken_back.drop_batch(f"tools.orders__{table}", killed)
 
 

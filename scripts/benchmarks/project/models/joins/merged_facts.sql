@@ -1,0 +1,5 @@
+{{ merges() }}
+select
+    *,
+    id div 100 as dimension_id
+from ({{ arrived() }})
