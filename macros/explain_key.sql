@@ -2,9 +2,12 @@
     {% if not execute %}
         {{ return(model) }}
     {% elif model is none or model is string %}
-        {% set node = collapsing._asked_model('explain_key', model) %}
-        {% set life = collapsing._life_of_key(collapsing._built_relation(node), key, stage) %}
-        {% do collapsing._print_life(node, key, collapsing._rows_of('select * from ' ~ life ~ ' order by place')) %}
+        {% set node = collapsing._asked_model('explain_key', model, ['ledger']) %}
+        {% set ledger = collapsing._built_relation(node) %}
+        {% set life = collapsing._rows_of('select * from ' ~ collapsing._life_of_key(ledger, key, stage) ~ ' order by place') %}
+        {% do collapsing._print_life(node, key, life, collapsing._rows_of(
+            'select batch, undoes from ' ~ collapsing._history_of(ledger) ~ ' where undoes is not null'
+        )) %}
     {% else %}
         {{ return(collapsing._life_of_key(model, key, stage)) }}
     {% endif %}
@@ -219,12 +222,15 @@ states as (
 {% endmacro %}
 
 
-{# Prints the life of a key, one line for each thing that happened. #}
-{% macro _print_life(node, key, rows) %}
+{# Prints the life of a key, one line for each thing that happened; `undos` are pairs of an undo and the batch that it takes back. #}
+{% macro _print_life(node, key, rows, undos) %}
+    {% set undoes = dict(undos | map('list')) %}
     {% set nothing = '' if rows else ': nothing of it is staged, and nothing was appended' %}
     {% do print(node.name ~ ', key ' ~ tojson(key, key | string) ~ nothing) %}
     {% do print('  %-6s %-9s %-14s %s' | format('batch', 'step', 'what', 'row')) if rows %}
     {% for row in rows %}
-        {% do print('  %-6s %-9s %-14s %s' | format(row[1] if row[1] is not none else '-', row[2], row[3], row[4] or '')) %}
+        {% set is_undo = row[1] in undoes and row[2] == 'appended' %}
+        {% set what = row[3] ~ (', undo of ' ~ undoes[row[1]] if is_undo else '') %}
+        {% do print('  %-6s %-9s %-14s %s' | format(row[1] if row[1] is not none else '-', row[2], what, row[4] or '')) %}
     {% endfor %}
 {% endmacro %}

@@ -157,7 +157,7 @@
         {% if row[0] %}
             {{ collapsing._raise(
                 model.name, ('--full-refresh' if flags.FULL_REFRESH else 'full_refresh: true') ~ ' would lose ' ~ collapsing._counted(row[0], 'block') ~ ' folded before, which the stage '
-                ~ collapsing._stage_name() ~ " does not have any more, for example: " ~ row[1]
+                ~ collapsing._stage_name(query) ~ " does not have any more, for example: " ~ row[1]
                 ~ '. Keep the ledger by the config full_refresh: false; or, to build it from what is left, drop the table ' ~ ledger ~ ' first'
             ) }}
         {% endif %}

@@ -13,7 +13,7 @@
             {% set spelling = collapsing._spell(columns, name, spelled) %}
             {% if spelling is none %}
                 {{ collapsing._raise_setting(
-                    model_name, setting, 'a column of the stage ' ~ collapsing._stage_name() ~ ' ('
+                    model_name, setting, 'a column of the stage ' ~ collapsing._stage_name(query) ~ ' ('
                     ~ columns | map(attribute='name') | join(', ') ~ ')', name
                 ) }}
             {% endif %}
@@ -103,12 +103,10 @@
 {% endmacro %}
 
 
-{# Returns the name of the stage of the model that is being built, for messages. #}
-{% macro _stage_name() %}
-    {% for id in model.depends_on.nodes %}
-        {{ return((graph.nodes.get(id) or graph.sources.get(id) or {}).get('relation_name') or id) }}
-    {% endfor %}
-    {{ return('?') }}
+{# Returns the name of the stage that a query reads, for messages. #}
+{% macro _stage_name(query) %}
+    {% set named = modules.re.search('from ([^\\s()]+)', query) %}
+    {{ return(named.group(1) if named else '?') }}
 {% endmacro %}
 
 

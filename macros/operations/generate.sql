@@ -78,8 +78,8 @@
     {% do candidates.update({'block': tokens, 'key': keys}) %}
     {% if not candidates.key %}
         {{ exceptions.raise_compiler_error(
-            "collapsing: generate finds no key in the stage '" ~ node.name ~ "': no column that could be one has a value in each of its "
-            ~ rows ~ ' rows. Its columns: ' ~ columns | map(attribute='name') | join(', ')
+            "collapsing: generate finds no key in the stage '" ~ node.name ~ "': no column that could be one has a value in each row, of "
+            ~ rows ~ '. Its columns: ' ~ columns | map(attribute='name') | join(', ')
         ) }}
     {% endif %}
     {{ return({

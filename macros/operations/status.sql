@@ -21,16 +21,16 @@
 
 
 {# Returns the graph's node of the model that an operation is asked about, by its name. #}
-{% macro _asked_model(operation, name) %}
+{% macro _asked_model(operation, name, kinds=['ledger', 'projection']) %}
     {% set models = graph.nodes.values() | selectattr('resource_type', 'equalto', 'model') | list %}
     {% set found = models | selectattr('name', 'equalto', name) | list %}
     {% if not found %}
         {% set names = [] %}
-        {% for node in models if collapsing._kind_if_any(node) %}
+        {% for node in models if collapsing._kind_if_any(node) in kinds %}
             {% do names.append(node.name) %}
         {% endfor %}
         {{ exceptions.raise_compiler_error(
-            'collapsing: ' ~ operation ~ " needs --args '{model: <name of a ledger or projection>}', one of: " ~ (names | sort | join(', ') or 'none')
+            'collapsing: ' ~ operation ~ " needs --args '{model: <name of a " ~ kinds | join(' or ') ~ ">}', one of: " ~ (names | sort | join(', ') or 'none')
             ~ '; given: ' ~ (name if name is not none else 'nothing')
         ) }}
     {% endif %}

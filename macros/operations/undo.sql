@@ -1,6 +1,6 @@
 {% macro undo(model=none, batch=none, redo=false, unread=false, dry_run=false) %}
     {% if execute %}
-        {% set node = collapsing._asked_model('undo', model) %}
+        {% set node = collapsing._asked_model('undo', model, ['ledger']) %}
         {% if collapsing._kind_of(node, 'undo') == 'projection' %}
             {{ collapsing._raise(
                 node.name, 'undo takes back a batch of a ledger; this is a projection, which follows its ledger'

@@ -64,13 +64,18 @@
 {% endmacro %}
 
 
-{# Raises an error if something needs one table of a model that has a table per shard, and the run does not say which. #}
+{# Raises an error if something needs one table of a model that has a table per shard, and the run does not say which of them. #}
 {% macro _check_one_shard(node) %}
-    {% set shards = collapsing._shards_of(node) %}
-    {% if shards and collapsing._shard_of_run() is none %}
+    {% set shards, shard = collapsing._shards_of(node), collapsing._shard_of_run() %}
+    {% if shards and shard is none %}
         {{ collapsing._raise(
             node.name, 'its keys are split into ' ~ shards ~ " shards, each with tables of its own. Say which: --vars '{collapsing_shard: "
             ~ "0}', and so on to " ~ (shards - 1)
+        ) }}
+    {% elif shards and shard >= shards %}
+        {{ collapsing._raise(
+            node.name, 'the variable collapsing_shard must be from 0 to ' ~ (shards - 1) ~ ', because its keys are split into ' ~ shards
+            ~ ' shards; given: ' ~ shard
         ) }}
     {% endif %}
 {% endmacro %}
@@ -103,11 +108,6 @@
         {{ collapsing._raise(
             model.name, "its keys are not split into shards (setting 'shards'), and this run is about shard " ~ shard
             ~ ': leave it to a run without the variable collapsing_shard'
-        ) }}
-    {% elif shard >= shards %}
-        {{ collapsing._raise(
-            model.name, 'the variable collapsing_shard must be from 0 to ' ~ (shards - 1) ~ ', because its keys are split into ' ~ shards
-            ~ ' shards; given: ' ~ shard
         ) }}
     {% elif not this.identifier.endswith('__shard_' ~ shard) %}
         {{ collapsing._raise(

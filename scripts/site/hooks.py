@@ -46,7 +46,7 @@ def on_files(files: Files, config: Any) -> Files:
     for file in files.documentation_pages():
         linked |= {target for target in map(repository_path, *links_of(file)) if is_source(target)}
     for target in sorted(linked):
-        files.append(File.generated(config, f"source/{target}.md", content=source_page(target)))
+        files.append(File.generated(config, uri_of_source(target), content=source_page(target)))
     return files
 
 
@@ -99,6 +99,11 @@ def is_source(path: str) -> bool:
     return bool(path) and not path.startswith("docs/") and path not in NEIGHBOURS and not macro_pages.anchor(path)
 
 
+def uri_of_source(path: str) -> str:
+    """Return the page of a source file. mkdocs builds no folder whose name begins with a dot."""
+    return f"source/{path.removeprefix('.')}.md"
+
+
 def relinked(link: re.Match, origin: str) -> str:
     """Return a link of a page as the site has it."""
     path, anchor = repository_path(link["to"], origin), link["to"].partition("#")[2]
@@ -109,7 +114,7 @@ def relinked(link: re.Match, origin: str) -> str:
     elif macro_pages.anchor(path):
         uri, anchor = MACROS, macro_pages.anchor(path)
     else:
-        uri = NEIGHBOURS.get(path, f"source/{path}.md")
+        uri = NEIGHBOURS.get(path, uri_of_source(path))
     there = posixpath.relpath(uri, posixpath.dirname(origin) or ".")
     text = title_of(path) if link["text"] == posixpath.basename(path) else link["text"]
     return f"[{text}]({there}{'#' + anchor if anchor else ''})"

@@ -185,6 +185,14 @@ def taken_back(tools, full: bool) -> DbtProject:
     return tools
 
 
+def test_the_life_of_a_key_tells_what_was_taken_back(taken_back, capsys) -> None:
+    ((undo, undone),) = taken_back.rows("select ledger_batch, undoes from orders__history where undoes is not null limit 1")
+    capsys.readouterr()
+    assert operate(taken_back, "explain_key", model="orders", key=3).success
+    said = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert [line for line in said if line.startswith(f"{undo} appended cancel, undo of {undone} ")], said
+
+
 @dataclass
 class Told:
     """What is told of the ledger once a batch was taken back: its batches, its blocks and the rows set aside."""
