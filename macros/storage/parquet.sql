@@ -102,20 +102,41 @@ insert overwrite table {{ relation }} partition (ledger_batch)
     {% if existing is not none %}
         {% set details = {} if existing.is_view else collapsing._describe(relation).details %}
         {#- dbt drops no files of an external table, and none are left over -#}
-        {% if details.get('Type') == 'MANAGED' %}
-            {% do collapsing._execute(
-                "create table if not exists " ~ unfinished ~ " (nothing int, part int) using parquet options ("
-                ~ "'mapreduce.fileoutputcommitter.marksuccessfuljobs' 'false', 'partitionOverwriteMode' 'static') partitioned by (part)"
-                ~ " location " ~ collapsing._text_literal(details.Location)
-            ) %}
-            {% do collapsing._add_to_cache(unfinished) %}
-        {% endif %}
+        {% do collapsing._create_unfinished(unfinished, details.Location) if details.get('Type') == 'MANAGED' %}
         {% do adapter.drop_relation(existing) %}
     {% endif %}
-    {% if load_relation(unfinished) is not none %}
-        {% do collapsing._execute('insert overwrite table ' ~ unfinished ~ ' select 1, 1 where false') %}
-        {% do adapter.drop_relation(unfinished) %}
-    {% endif %}
+    {% do collapsing._empty_unfinished(unfinished) if load_relation(unfinished) is not none %}
+{% endmacro %}
+
+
+{#
+    Removes the files in the folder where a table is to be created that is not there: Iceberg's session catalog leaves those of a table of another
+    format, whoever drops it.
+#}
+{% macro _parquet_empty_folder(relation) %}
+    {% set unfinished = collapsing._beside(relation, 'unfinished') %}
+    {% for row in collapsing._rows_of('describe schema ' ~ relation.without_identifier()) if row[0] == 'Location' %}
+        {% do collapsing._create_unfinished(unfinished, row[1] ~ '/' ~ relation.identifier) %}
+        {% do collapsing._empty_unfinished(unfinished) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{# Creates <table>__unfinished over a folder, where there is none yet. #}
+{% macro _create_unfinished(unfinished, location) %}
+    {% do collapsing._execute(
+        "create table if not exists " ~ unfinished ~ " (nothing int, part int) using parquet options ("
+        ~ "'mapreduce.fileoutputcommitter.marksuccessfuljobs' 'false', 'partitionOverwriteMode' 'static') partitioned by (part)"
+        ~ " location " ~ collapsing._text_literal(location)
+    ) %}
+    {% do collapsing._add_to_cache(unfinished) %}
+{% endmacro %}
+
+
+{# Removes the files of the folder that <table>__unfinished is over, and then the table itself. #}
+{% macro _empty_unfinished(unfinished) %}
+    {% do collapsing._execute('insert overwrite table ' ~ unfinished ~ ' select 1, 1 where false') %}
+    {% do adapter.drop_relation(unfinished) %}
 {% endmacro %}
 
 

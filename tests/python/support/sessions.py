@@ -24,8 +24,13 @@ SHORT_LIVED = {
     "spark.ui.retainedJobs": "10",
     "spark.ui.retainedStages": "10",
 }
-# What a test makes without `using` is no Hive table, which is the default of Spark 4. The package says what it makes.
-OF_SPARK_4 = {"spark.sql.legacy.createHiveTableByDefault": "false"}
+# Defaults of Spark 4: what a test makes without `using` is no Hive table, and dates before 1582 are written as they are. The package says
+# what it makes, and docs/platforms.md that Spark 3.5 refuses such dates.
+OF_SPARK_4 = {
+    "spark.sql.legacy.createHiveTableByDefault": "false",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+}
 # A third of a small run's time goes into Hive's metastore, which test_hive.py has.
 IN_MEMORY = {"spark.sql.catalogImplementation": "in-memory"}
 
