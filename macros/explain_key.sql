@@ -222,7 +222,7 @@ states as (
 {% endmacro %}
 
 
-{# Prints the life of a key, one line for each thing that happened; `undos` are pairs of an undo and the batch that it takes back. #}
+{# Prints the life of a key, a line for each thing; `undos` are pairs of an undo and the batch that it takes back. #}
 {% macro _print_life(node, key, rows, undos) %}
     {% set undoes = dict(undos | map('list')) %}
     {% set nothing = '' if rows else ': nothing of it is staged, and nothing was appended' %}

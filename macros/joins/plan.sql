@@ -20,7 +20,7 @@
     {% do collapsing._check_consistent(sides[0]) if collapsing._engine(sides[0].settings).keeps_every_row %}
     {% if not table.whole and (sides[0].after < sides[0].upto or stayed) %}
         {% set view = collapsing._cache(ledger, 'unread', collapsing._rows_to_join(sides, stayed)) %}
-        {% do batch.update({'unread': view, 'rows': collapsing._find_bounds(view, sides)}) %}
+        {% do batch.update(dict(collapsing._profile_unread_keys(view, sides), unread=view)) %}
     {% endif %}
     {{ return(batch) }}
 {% endmacro %}
@@ -100,8 +100,11 @@
 {% endmacro %}
 
 
-{# Gives the other sides the range of the keys that the cached rows look up there, and returns how many rows are cached. #}
-{% macro _find_bounds(view, sides) %}
+{#
+    Gives the other sides the range of the keys that the cached rows look up there, and returns how many `rows` are cached, and how many of them are
+    `states` and `cancels` if no row that they find has changed.
+#}
+{% macro _profile_unread_keys(view, sides) %}
     {% set values = [] %}
     {% for side in sides[1:] %}
         {% for mine, theirs in side.on %}
@@ -112,11 +115,15 @@
             )) %}
         {% endfor %}
     {% endfor %}
-    {% set profile = collapsing._profile_keys(view, values) %}
+    {% set counted, differs = [], ' and not (' ~ collapsing._same_images(sides[0].columns) ~ ')' %}
+    {% for image in ['ledger_after', 'ledger_before'] %}
+        {% do counted.append('count_if(' ~ image ~ ' is not null' ~ differs ~ ')') %}
+    {% endfor %}
+    {% set profile = collapsing._profile_keys(view, values, counted) %}
     {% for side in sides[1:] %}
         {% do side.update({'bounds': profile.bounds.get(side.name)}) %}
     {% endfor %}
-    {{ return(profile.count) }}
+    {{ return({'rows': profile.count, 'states': profile.counted[0], 'cancels': profile.counted[1]}) }}
 {% endmacro %}
 
 
@@ -135,10 +142,11 @@
 
 
 {#
-    Returns {count, bounds} of cached rows: how many there are, and by what `values` are of, literal ranges over the alias
-    `stored` outside of which none of them lies. Types without such literals have none.
+    Returns {count, counted, bounds} of cached rows: how many there are, what the aggregates `counted` give, and by what
+    `values` are of, literal ranges over the alias `stored` outside of which none of them lies. Types without such literals
+    have none.
 #}
-{% macro _profile_keys(view, values) %}
+{% macro _profile_keys(view, values, counted=[]) %}
     {% set asked, bounds = ['count(*)'], {} %}
     {% set bounded = [] %}
     {% for value in values if collapsing._is_bounded_type(value.dtype) %}
@@ -146,7 +154,7 @@
         {% do asked.append(collapsing._bound_text('min(' ~ value.least ~ ')', value.dtype)) %}
         {% do asked.append(collapsing._bound_text('max(' ~ value.greatest ~ ')', value.dtype)) %}
     {% endfor %}
-    {% set row = collapsing._rows_of('select ' ~ asked | join(', ') ~ ' from ' ~ view)[0] %}
+    {% set row = collapsing._rows_of('select ' ~ (asked + counted) | join(', ') ~ ' from ' ~ view)[0] %}
     {% for value in bounded %}
         {% set least, greatest = row[1 + 2 * loop.index0], row[2 + 2 * loop.index0] %}
         {% if least is not none %}
@@ -154,7 +162,7 @@
             {% do bounds.update({value.of: bounds[value.of] ~ ' and ' ~ range if value.of in bounds else range}) %}
         {% endif %}
     {% endfor %}
-    {{ return({'count': row[0], 'bounds': bounds}) }}
+    {{ return({'count': row[0], 'counted': (row | list)[asked | length:], 'bounds': bounds}) }}
 {% endmacro %}
 
 
@@ -193,9 +201,12 @@
     {% elif not batch.rows %}
         {{ return(none) }}
     {% endif %}
-    {% set view = collapsing._cache(
-        ledger, 'classified', collapsing._joined_rows(settings, sides, batch.unread, batch.number, count=batch.rows)
-    ) %}
+    {% set rows = collapsing._joined_rows(settings, sides, batch.unread, batch.number, count=batch.rows) %}
+    {#- left joins of rows as they stand lose none: they are counted already -#}
+    {% if not (sides[1:] | selectattr('changed') | list or sides[1:] | selectattr('type', 'equalto', 'inner') | list) %}
+        {{ return(rows) }}
+    {% endif %}
+    {% set view = collapsing._cache(ledger, 'classified', rows) %}
     {% set row = collapsing._rows_of('select count_if(ledger_sign = 1), count_if(ledger_sign = -1) from ' ~ view)[0] %}
     {% do batch.update({'states': row[0], 'cancels': row[1]}) %}
     {{ return('select * from ' ~ view) }}

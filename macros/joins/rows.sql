@@ -29,7 +29,61 @@
     ctes     CTEs that come before
     count    how many rows `unread` has
 #}
-{% macro _joined_rows(settings, sides, unread, number, ctes=[], count=0) -%}
+{% macro _joined_rows(settings, sides, unread, number, ctes=[], count=0) %}
+    {{ return(
+        collapsing._rows_before_and_after(sides, unread, number, ctes, count) if sides[1:] | selectattr('changed') | list
+        else collapsing._rows_joined_as_they_stand(sides, unread, number, ctes, count)
+    ) }}
+{% endmacro %}
+
+
+{# Returns what _joined_rows returns where no row that is found has changed: the rows are joined with what is there now. #}
+{% macro _rows_joined_as_they_stand(sides, unread, number, ctes, count) -%}
+{%- set names = [] -%}
+{%- for side in sides[1:] -%}
+    {%- do names.append('now_' ~ side.name) -%}
+{%- endfor -%}
+with
+
+{% for cte in ctes + collapsing._matches(sides, unread, count) -%}
+{{ cte }},
+
+{% endfor -%}
+appended as (
+    select
+        {%- for column in sides[0].columns %}
+        ledger_image.{{ adapter.quote(column.name) }} as {{ adapter.quote(column.name) }},
+        {%- endfor %}
+        cast(appended.ledger_sign as tinyint) as ledger_sign,
+        ledger_block
+    from {{ unread }} as unread
+    lateral view inline(array(
+        named_struct('sign', -1, 'image', ledger_before), named_struct('sign', 1, 'image', ledger_after)
+    )) appended as ledger_sign, ledger_image
+    where ledger_image is not null and not ({{ collapsing._same_images(sides[0].columns) }})
+)
+
+select {{ collapsing._broadcast_of(names) if count <= 1000000 }}
+    {%- for column in sides[0].columns %}
+    appended.{{ adapter.quote(column.name) }},
+    {%- endfor %}
+    {%- for side in sides[1:] %}
+    {%- for name, theirs in side.takes %}
+    now_{{ side.name }}.{{ adapter.quote(theirs) }} as {{ adapter.quote(name) }},
+    {%- endfor %}
+    {%- endfor %}
+    appended.ledger_sign,
+    appended.ledger_block,
+    {{ number }} as ledger_batch
+from appended
+{%- for side in sides[1:] %}
+{{ side.type }} join now_{{ side.name }} on {{ collapsing._finds(side, 'appended', 'now_' ~ side.name) }}
+{%- endfor %}
+{%- endmacro %}
+
+
+{# Returns what _joined_rows returns, from the joined rows before and after the batch, which are compared. #}
+{% macro _rows_before_and_after(sides, unread, number, ctes, count) -%}
 {%- set images = ['ledger_before', 'ledger_after'] -%}
 with
 
@@ -39,7 +93,7 @@ with
 {% endfor -%}
 -- of each key the joined row before the batch and after it; NULL where there is none
 joined as (
-    select {{ collapsing._broadcast_of_matches(sides) if count <= 1000000 }}
+    select {{ collapsing._broadcast_of(collapsing._names_of_matches(sides)) if count <= 1000000 }}
         {%- for image in images %}
         {{ collapsing._joined_image(sides, image) }} as {{ image }},
         {%- endfor %}
@@ -54,8 +108,8 @@ joined as (
 )
 
 select
-    {%- for name in collapsing._joined_names(sides) %}
-    ledger_image.{{ adapter.quote(name) }} as {{ adapter.quote(name) }},
+    {%- for column in collapsing._joined_columns(sides) %}
+    ledger_image.{{ adapter.quote(column.name) }} as {{ adapter.quote(column.name) }},
     {%- endfor %}
     cast(appended.ledger_sign as tinyint) as ledger_sign,
     ledger_block,
@@ -65,7 +119,7 @@ lateral view inline(array_compact(array(
     if(ledger_before is null, null, named_struct('sign', -1, 'image', ledger_before)),
     if(ledger_after is null, null, named_struct('sign', 1, 'image', ledger_after))
 ))) appended as ledger_sign, ledger_image
-where not ({{ collapsing._same_images(sides) }})
+where not ({{ collapsing._same_images(collapsing._joined_columns(sides)) }})
 {%- endmacro %}
 
 
@@ -127,12 +181,18 @@ then_{{ side.name }} as (
 {% endmacro %}
 
 
-{# Returns the hint that sends what the rows find to every task. #}
-{% macro _broadcast_of_matches(sides) %}
+{# Returns the names under which the rows of each other side are joined, before and after the batch. #}
+{% macro _names_of_matches(sides) %}
     {% set names = [] %}
     {% for side in sides[1:] %}
         {% do names.extend([side.name ~ '_ledger_before', side.name ~ '_ledger_after']) %}
     {% endfor %}
+    {{ return(names) }}
+{% endmacro %}
+
+
+{# Returns the hint that sends relations, which the query names so, to every task. #}
+{% macro _broadcast_of(names) %}
     {{ return('/*+ broadcast(' ~ names | join(', ') ~ ') */') }}
 {% endmacro %}
 
@@ -164,27 +224,27 @@ then_{{ side.name }} as (
 {% endmacro %}
 
 
-{# Returns the names of the columns of a joined ledger: those of the first side, then those that are taken from the others. #}
-{% macro _joined_names(sides) %}
-    {% set names = sides[0].columns | map(attribute='name') | list %}
-    {% for side in sides[1:] %}
-        {% do names.extend(side.takes | map('first')) %}
-    {% endfor %}
-    {{ return(names) }}
-{% endmacro %}
-
-
-{# Returns the condition that the joined row of a key is after the batch what it was before it: not where that cannot be told. #}
-{% macro _same_images(sides) %}
-    {% set same = [] %}
-    {% for column in sides[0].columns %}
-        {% do same.append(collapsing._is_same_value(column)) %}
-    {% endfor %}
+{# Returns the columns of a joined ledger, [{name, dtype}]: those of the first side, then those that are taken from the others. #}
+{% macro _joined_columns(sides) %}
+    {% set columns = sides[0].columns | list %}
     {% for side in sides[1:] %}
         {% for name, theirs in side.takes %}
             {% set column = side.columns | selectattr('name', 'equalto', theirs) | first %}
-            {% do same.append(collapsing._is_same_value({'name': name, 'dtype': column.dtype})) %}
+            {% do columns.append({'name': name, 'dtype': column.dtype}) %}
         {% endfor %}
+    {% endfor %}
+    {{ return(columns) }}
+{% endmacro %}
+
+
+{#
+    Returns the condition that a row of these columns, [{name, dtype}], is after the batch what it was before it: not where that cannot be
+    told.
+#}
+{% macro _same_images(columns) %}
+    {% set same = [] %}
+    {% for column in columns %}
+        {% do same.append(collapsing._is_same_value(column)) %}
     {% endfor %}
     {% if none in same %}
         {{ return('ledger_before is null and ledger_after is null') }}

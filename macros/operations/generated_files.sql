@@ -96,7 +96,10 @@
 
 {# Returns in lines why the settings of a ledger were chosen, and what the data could not tell. #}
 {% macro _told_of_guess(rows, guess) %}
-    {% set lines, key = ['Seen in the data (' ~ collapsing._counted(rows, 'row') ~ '), and what it cannot tell. Check it before the first run.'], guess.key %}
+    {% set lines, key = [], guess.key %}
+    {% do lines.append(
+        'Seen in the data (' ~ collapsing._counted(rows, 'row') ~ '), and what it cannot tell. Check it before the first run.'
+    ) %}
     {% do lines.append('There is no row yet: names and types alone were looked at.') if not rows %}
     {% do lines.append(
         'key: ' ~ key.name ~ ' (' ~ key.dtype ~ '), about ' ~ key.distinct ~ ' values, no NULL' ~ collapsing._others(guess.candidates.key)

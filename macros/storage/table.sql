@@ -62,7 +62,8 @@
         {% set format = collapsing._format_beside(ledger) %}
         {#- over the files that a killed drop has left, no table can be created -#}
         {% do collapsing._drop_beside(relation, ledger) %}
-        {% do collapsing._parquet_empty_folder(relation) if format == 'parquet' and collapsing._file_format(ledger) == 'iceberg' %}
+        {% set in_iceberg = format == 'parquet' and collapsing._file_format(ledger) == 'iceberg' %}
+        {% do collapsing._parquet_empty_folder(relation) if in_iceberg %}
         {% do collapsing._execute(
             'create table if not exists ' ~ relation ~ ' (' ~ columns ~ ')\nusing ' ~ format
             ~ (" options ('partitionOverwriteMode' 'dynamic')" if format == 'parquet') ~ '\npartitioned by (ledger_batch)'
