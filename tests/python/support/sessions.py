@@ -24,8 +24,8 @@ SHORT_LIVED = {
     "spark.ui.retainedJobs": "10",
     "spark.ui.retainedStages": "10",
 }
-# Defaults of Spark 4: what a test makes without `using` is no Hive table, and dates before 1582 are written as they are. The package says
-# what it makes, and docs/platforms.md that Spark 3.5 refuses such dates.
+# Defaults of Spark 4: what a test makes without `using` is no Hive table, and old dates are written as they are.
+# The package says what it makes, and docs/platforms.md that Spark 3.5 refuses such dates.
 OF_SPARK_4 = {
     "spark.sql.legacy.createHiveTableByDefault": "false",
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
