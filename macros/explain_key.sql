@@ -119,7 +119,7 @@ events as (
         'staged' as step,
         decision as what,
         {{ staged }} as ledger_row,
-        {{ collapsing._key_as_json(settings.key) }} as ledger_key
+        {{ collapsing._row_as_json(settings.key) }} as ledger_key
     from {{ decided }}
 ),
 {%- if rows %}
@@ -156,7 +156,7 @@ order by place
     of the rows up to it, so that the engine's own rule gives all states at once, as of a key that the batch belongs to.
 #}
 {% macro _stored_and_states(rows, settings, columns) -%}
-{%- set engine, key = collapsing._engine(settings), collapsing._key_as_json(settings.key) -%}
+{%- set engine, key = collapsing._engine(settings), collapsing._row_as_json(settings.key) -%}
 stored as (
     select * from {{ rows }}
 ),
@@ -181,7 +181,7 @@ appended as (
 
 {# Returns CTEs of the state of a key after each batch that took an event of it or appended a row; the last one is `states`. #}
 {% macro _states_after_batches(settings, columns) -%}
-{%- set engine, key = collapsing._engine(settings), collapsing._key_as_json(settings.key) -%}
+{%- set engine, key = collapsing._engine(settings), collapsing._row_as_json(settings.key) -%}
 {%- set by_batch = dict(settings, key=settings.key + ['ledger_after']) -%}
 {%- set state = collapsing._row_as_json(columns | reject('in', collapsing._system_columns()) | list, of='live') -%}
 -- each batch that took an event of the key or appended a row of it, with all rows up to it
@@ -214,12 +214,6 @@ states as (
     left join live on batches.ledger_after = live.ledger_after
 )
 {%- endmacro %}
-
-
-{# Returns SQL for columns of a row as JSON text, NULLs too. #}
-{% macro _row_as_json(columns, of=none) %}
-    {{ return("to_json(struct(" ~ collapsing._row_list(columns, of) ~ "), map('ignoreNullFields', 'false'))") }}
-{% endmacro %}
 
 
 {# Prints the life of a key, a line for each thing; `undos` are pairs of an undo and the batch that it takes back. #}

@@ -77,7 +77,7 @@
 {% macro _sample_keys(unread, settings, condition) %}
     {% set sql %}
         select
-            {{ collapsing._key_as_json(settings.key) }},
+            {{ collapsing._row_as_json(settings.key) }},
             cast({{ adapter.quote(settings.block) if settings.block else 'null' }} as string)
         from {{ unread }}
         where {{ condition }}

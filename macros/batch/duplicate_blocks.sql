@@ -43,7 +43,7 @@
                 {{ collapsing._token(settings, columns) }} as ledger_block,
                 ledger_file,
                 count(*) as staged,
-                min({{ collapsing._key_as_json(settings.key) }}) as ledger_key
+                min({{ collapsing._row_as_json(settings.key) }}) as ledger_key
             from {{ unread }}
             group by 1, 2
         )

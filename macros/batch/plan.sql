@@ -263,9 +263,13 @@
 
 {#
     Returns the highest batch number that an earlier table of the ledger ever had, 0 for none. Such numbers are not used again, because
-    projections would regard them as read.
+    what reads the ledger would take them for read: its readers know them even where the manifest was dropped as well.
 #}
 {% macro _last_of_earlier_lives(ledger) %}
     {% set earlier = collapsing._batches_of(collapsing._manifest_relation(ledger), ledger) %}
-    {{ return(earlier.last if earlier else 0) }}
+    {% set numbers = [earlier.last if earlier else 0] %}
+    {% for reader in collapsing._readers_of(model) %}
+        {% do numbers.append(collapsing._upto_read_by(reader, model) or 0) %}
+    {% endfor %}
+    {{ return(numbers | max) }}
 {% endmacro %}

@@ -36,7 +36,7 @@ judged as (
 findings as (
     select
         law.finding,
-        to_json(judged.ledger_key, map('ignoreNullFields', 'false')) as ledger_key,
+        {{ collapsing._as_json('judged.ledger_key') }} as ledger_key,
         judged.ledger_block,
         law.expected,
         law.actual

@@ -15,7 +15,7 @@
 {%- set counted = 'count_if(ledger_sign = 1) as states, count_if(ledger_sign = -1) as cancels' -%}
 select
     'surplus' as finding,
-    {{ collapsing._key_as_json(settings.key) }} as ledger_key,
+    {{ collapsing._row_as_json(settings.key) }} as ledger_key,
     {{ counted }}
 from {{ ledger }}
 group by {{ history }}
@@ -24,7 +24,7 @@ having {{ 'abs(sum(ledger_sign)) > 1' if is_signed else 'sum(ledger_sign) not in
 union all
 select
     'cancel_without_state' as finding,
-    {{ collapsing._key_as_json(settings.key) }} as ledger_key,
+    {{ collapsing._row_as_json(settings.key) }} as ledger_key,
     {{ counted }}
 from {{ ledger }}
 where ledger_sign <> 0
@@ -36,7 +36,7 @@ having sum(ledger_sign) < 0
 union all
 select
     'versions_not_rising' as finding,
-    {{ collapsing._key_as_json(settings.key) }} as ledger_key,
+    {{ collapsing._row_as_json(settings.key) }} as ledger_key,
     {{ counted }}
 from (
     select

@@ -174,7 +174,7 @@
     {% set rows = collapsing._rows_upto(first, first.upto) if first.after is none
         else collapsing._rows_of_unread_keys(first, first.upto) %}
     {% set found = collapsing._rows_of(
-        'select ' ~ collapsing._key_as_json(first.settings.key) ~ ' from ' ~ collapsing._live_among(first, rows) ~ ' group by '
+        'select ' ~ collapsing._row_as_json(first.settings.key) ~ ' from ' ~ collapsing._live_among(first, rows) ~ ' group by '
         ~ collapsing._row_list(first.settings.key) ~ ' having count(*) > 1 or min(ledger_sign) < 1 order by 1 limit 1'
     ) %}
     {% if found %}

@@ -183,7 +183,7 @@
         '',
         'models:',
         '  - name: ' ~ names.ledger,
-        '    description: ' ~ tojson('All that ' ~ names.stage ~ ' has said, in state rows, cancel rows and tombstones.'),
+        '    description: ' ~ tojson('Every change to ' ~ names.live ~ ', as state rows, cancel rows and tombstones.'),
         '    data_tests:',
         '      - collapsing.collapsed',
         '      - collapsing.complete:',

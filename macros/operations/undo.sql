@@ -34,8 +34,8 @@
     {% set base = ': the batches up to ' ~ batches.base ~ ' are folded into the base' if batches and batches.base else '' %}
     {% set counting = (batches.later if batches else []) | reject('in', manifest.undone | sum(start=[])) | list %}
     {% set newest, undone = counting | last if counting else 0, manifest.undone | rejectattr(1, 'in', manifest.undos) | list %}
+    {% set open = undone | selectattr(0, 'gt', [newest, batches.base if batches else 0] | max) | list %}
     {% if redo %}
-        {% set open = undone | selectattr(0, 'gt', [newest, batches.base if batches else 0] | max) | list %}
         {% set pair = open | first if batch is none else undone | selectattr(1, 'equalto', batch) | first %}
         {% if not pair %}
             {% set what = 'no batch is' if batch is none else 'batch ' ~ batch ~ ' is not' %}
@@ -45,7 +45,7 @@
             {% set because = ': batch ' ~ since ~ ' has come since it was taken back' if since else base %}
             {{ return({'is_refused': true, 'says': 'batch ' ~ pair[1] ~ ' cannot be brought back' ~ because}) }}
         {% endif %}
-        {% set says = 'brings back batch ' ~ pair[1] ~ ': final is what it was after it' %}
+        {% set says = 'brings back batch ' ~ pair[1] ~ ': final is again what it was after that batch' %}
         {{ return({'target': pair[0], 'brings_back': pair[1], 'says': says}) }}
     {% endif %}
     {% set done = undone | selectattr(0, 'equalto', batches.later | last) | first if batch is none and batches
@@ -53,7 +53,7 @@
     {% if done %}
         {{ return({
             'needless': true, 'says': 'batch ' ~ done[1] ~ ' is taken back already, by batch ' ~ done[0]
-            ~ ': nothing was changed (redo: true brings it back)'
+            ~ ': nothing was changed' ~ (' (redo: true brings it back)' if done in open[:1])
         }) }}
     {% elif not newest or batch not in [none, newest] %}
         {% set refused = 'there is no batch to take back' if not newest
@@ -62,7 +62,7 @@
     {% endif %}
     {% set before = counting[-2] if counting | length > 1 else batches.base %}
     {% set state = 'after batch ' ~ before if before else 'before the first batch' %}
-    {{ return({'target': newest, 'says': 'takes back batch ' ~ newest ~ ': final is what it was ' ~ state}) }}
+    {{ return({'target': newest, 'says': 'takes back batch ' ~ newest ~ ': final is again what it was ' ~ state}) }}
 {% endmacro %}
 
 
@@ -152,8 +152,8 @@
     {% set columns = collapsing._describe(ledger).columns | map(attribute='name') | list %}
     {#- the columns that order rows in a block are of the row that carried them: of the cancel row, once that is taken back -#}
     {% set own = columns | reject('in', settings.order_by + collapsing._system_columns()) | list %}
-    {% set row = collapsing._key_as_json(settings.key) ~ ' as ledger_key, to_json(struct(' ~ collapsing._row_list(own)
-        ~ ')) as ledger_row' %}
+    {% set row = collapsing._row_as_json(settings.key) ~ ' as ledger_key, ' ~ collapsing._row_as_json(own)
+        ~ ' as ledger_row' %}
     {% set sql %}
         with touched as (
             select * from {{ collapsing._visible_rows(ledger) }} as stored

@@ -45,9 +45,19 @@
 {% endmacro %}
 
 
-{# Returns SQL for the key of a row as JSON text. #}
-{% macro _key_as_json(key) %}
-    {{ return("to_json(struct(" ~ collapsing._row_list(key) ~ "), map('ignoreNullFields', 'false'))") }}
+{# Returns SQL for columns of a row, such as its key, as JSON text. #}
+{% macro _row_as_json(columns, of=none) %}
+    {{ return(collapsing._as_json('struct(' ~ collapsing._row_list(columns, of) ~ ')')) }}
+{% endmacro %}
+
+
+{# Returns SQL for a struct as JSON text with its NULLs and microseconds, which Spark leaves out by default. #}
+{% macro _as_json(row) %}
+    {% set to_the_second = "yyyy-MM-dd'T'HH:mm:ss" %}
+    {% set options = {
+        'ignoreNullFields': 'false', 'timestampFormat': to_the_second ~ '.SSSSSSXXX', 'timestampNTZFormat': to_the_second ~ '.SSSSSS'
+    } %}
+    {{ return('to_json(' ~ row ~ ', map(' ~ collapsing._pairs(options, ', ') ~ '))') }}
 {% endmacro %}
 
 

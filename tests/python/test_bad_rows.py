@@ -118,12 +118,25 @@ def test_bad_rows_can_be_set_aside(bad_rows) -> None:
     assert rejecting.rows("select id, amount from live order by id") == [(1, 10), (2, 20), (3, 11)]
 
 
+@pytest.mark.full
+def test_a_column_that_a_setting_spells_anew_is_rejected_into_the_column_that_there_is(bad_rows) -> None:
+    rejecting, _ = bad_rows
+    rejecting.write(
+        "models/kept.sql", model("ledger(ref('stage'))", LEDGER | {"on_bad_rows": "reject", "is_deleted": "IS_DELETED"})
+    )
+    rejecting.sql("insert into bad_rows.arrived values (null, 1, true, 40, 'b5')")
+    rejecting.run("run", "--select", "kept")
+    rejecting.write("models/kept.sql", REJECTING["models/kept.sql"])
+    assert rejecting.rows("select amount, is_deleted from kept__rejects where ledger_block = 'b5'") == [(40, True)]
+    assert "IS_DELETED" not in rejecting.sql("select * from kept__rejects").columns
+
+
 def test_a_row_without_a_token_cannot_be_set_aside(bad_rows) -> None:
     rejecting, _ = bad_rows
     rejecting.sql("insert into bad_rows.arrived values (7, 1, false, 70, null), (null, 1, false, 71, 'b4')")
     said = rejecting.fails("run", "--select", "kept")
     assert "null_block: 1 row" in said and "null_key" not in said
-    assert rejecting.rows("select count(*) from kept__rejects where ledger_batch = 4") == [(0,)]
+    assert rejecting.rows("select count(*) from kept__rejects where ledger_block = 'b4'") == [(0,)]
 
 
 @pytest.mark.full

@@ -45,6 +45,7 @@ FILES = {
     "models/raw.sql": model("ledger(ref('stg_raw'))", EVENTS),
     "models/stg_lives.sql": VIEW + "select * from corners.events",
     "models/forgetful.sql": model("ledger(ref('stg_lives'))", EVENTS | {"tombstone_retention": "10 + 10"}),
+    "models/keeping.sql": model("ledger(ref('stg_lives'))", EVENTS | {"tombstone_retention": "nullif(1, 1)"}),
     "models/refreshed.sql": "{{ config(full_refresh=true) }}\n" + model("ledger(ref('stg_lives'))", EVENTS),
     "models/lasting.sql": model("ledger(ref('stg_lives'))", EVENTS),
     "models/since.sql": VIEW + "select * from {{ collapsing.changes(ref('lasting'), after=1) }}",
@@ -202,6 +203,10 @@ def test_a_retention_is_one_value_and_leaves_out_versions_that_were_taken_back(c
     assert operate(corners, "undo", model="forgetful").success
     assert operate(corners, "optimize", model="forgetful").success
     assert corners.rows("select id from forgetful where ledger_sign = 0") == [(1,)]
+    corners.run("run", "--select", "keeping")
+    assert operate(corners, "optimize", model="keeping").success
+    # a retention that comes to NULL drops no tombstone
+    assert {(1,), (2,)} <= set(corners.rows("select id from keeping where ledger_sign = 0"))
 
 
 def test_a_model_that_always_refreshes_does_not_lose_blocks(corners) -> None:
@@ -383,9 +388,11 @@ def test_rows_that_are_kept_without_blocks_are_not_appended_again(corners) -> No
     assert '\'block\' was "none" and is "text"' in corners.fails("run", "--select", *models[:2], variables={"ids": "(1)"})
     corners.write("models/unblocked.sql", FILES["models/unblocked.sql"])
     assert corners.batches("unblocked") == [1]
-    corners.sql("drop table unblocked")
-    corners.run("run", "--select", *models[:3], variables={"ids": "(2), (5)"})
-    assert corners.rows("select * from live_unblocked") == [(2, 7)]
+    for given, beside in ((5, [""]), (6, ["", "__manifest"])):
+        for name in beside:
+            corners.sql(f"drop table unblocked{name}")
+        corners.run("run", "--select", *models[:3], variables={"ids": f"(2), ({given})"})
+        assert corners.rows("select * from live_unblocked") == [(2, 2 + given)]
 
 
 @pytest.mark.full

@@ -79,6 +79,7 @@ WRONG_SETTINGS = {
         "setting 'combine' of the engine collapsing needs 'block'",
     ),
     "one_shard": ("ledger(ref('stage'))", LEDGER | {"shards": 1}, "'shards' must be a whole number from 2 to 1000; given: 1"),
+    "backtick": ("ledger(ref('quoted'))", LEDGER, "the stage's column 'a`b' has a backtick in its name"),
     "our_column": ("ledger(ref('our_names'))", LEDGER, "'ledger_sign' begins with ledger_"),
     "no_measures": ("projection(ref('good'))", {"group_by": ["shop"]}, "needs 'group_by' and 'measures'"),
     "wrong_measure": ("projection(ref('good'))", {"group_by": [], "measures": {"x": "median(id)"}}, "given: median(id)"),
@@ -277,6 +278,7 @@ def wrong_settings(make_project, full: bool):
         "models/raw_by_intent.sql": "{# collapsing: raw #}select count(*) as n from {{ ref('good') }}",
         "models/merging.sql": "{{ config(unique_key='id', incremental_strategy='merge', materialized='table') }}\n"
         + model("ledger(ref('stage'))", LEDGER),
+        "models/quoted.sql": f"{{{{ config(materialized='view') }}}}\nselect {stage}, 1 as `a``b`",
         "models/our_names.sql": f"{{{{ config(materialized='view') }}}}\nselect {stage}, 1 as ledger_sign",
         "models/floating.sql": f"{{{{ config(materialized='ephemeral') }}}}\nselect {stage}",
         "models/good.sql": model("ledger(ref('stage'))", LEDGER),

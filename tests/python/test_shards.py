@@ -9,6 +9,7 @@ from dataclasses import asdict, astuple
 from datetime import datetime
 from pathlib import Path
 
+import pyspark
 import pytest
 from pyspark.sql import SparkSession
 
@@ -147,6 +148,18 @@ def test_a_model_that_is_not_the_shards_is_refused(folded: DbtProject) -> None:
     assert (
         "every shard would write the table 'whole'. Name it for its shard: config(alias=collapsing.shard_name('whole'))" in said
     )
+
+
+@pytest.mark.full
+@pytest.mark.skipif(pyspark.__version__ < "4", reason="Spark has collations from 4.0 on")
+def test_shards_of_a_key_with_a_collation_are_refused(folded: DbtProject) -> None:
+    """Texts that are equal have different hashes: a key would be in two shards."""
+    folded.write("models/lowered.sql", VIEW + "select place collate utf8_lcase as place, version, block from {{ ref('events') }}")
+    settings = {"key": "place", "version": "version", "block": "block", "shards": SHARDS}
+    folded.write("models/collated.sql", sharded("ledger(ref('lowered'))", settings, "collated"))
+    folded.run("run", "--select", "lowered")
+    said = folded.fails("run", "--select", "collated", variables={"collapsing_shard": 0})
+    assert "setting 'shards' must be left out where the key has a collation" in said
 
 
 @pytest.mark.full

@@ -46,7 +46,8 @@ FILES = {
     "models/stg_pairs.sql": f"{VIEW}select position, version, is_deleted, status, amount, block, {PAIR} from tools.arrived "
     "where id = 1 and version is not null",
     "models/stg_steps.sql": VIEW + "select position, id, sign, amount, block from tools.arrived where sign is not null",
-    "models/stg_whole.sql": VIEW + "select id, version, amount from tools.arrived where id = 1 and version is not null",
+    "models/stg_whole.sql": f"{VIEW}select id, version, amount, timestamp'2014-01-01 00:00:00.123456Z' as at from tools.arrived "
+    "where id = 1 and version is not null",
     "models/orders.sql": model("ledger(ref('stg_orders'))", EVENTS | {"key": "id", "on_bad_rows": "reject"}),
     "models/pairs.sql": model("ledger(ref('stg_pairs'))", EVENTS | {"key": ["tenant", "name"], "engine": "replacing"}),
     "models/steps.sql": model(
@@ -131,6 +132,7 @@ def test_the_state_after_each_batch_is_what_final_shows(tools) -> None:
     assert [row for row in tools.rows(live) if row[:2] in asked] == finals
     assert finals == [("orders", 3, 13), ("pairs", 1, 10), ("steps", 2, 13)]
     assert tools.rows("select count(*) from lives where ledger = 'pairs' and step = 'staged'") == [(7,)], "quoted as it is"
+    assert tools.rows("select count_if(row not like '%:00.123456%') from lives where ledger = 'whole'") == [(0,)]
     # without a block token no batch is known of what is staged, which is told first
     whole = tools.rows("select batch, step, what from lives where ledger = 'whole' order by place")
     assert whole[-3:] == [(None, "staged", "applied"), (1, "appended", "state"), (1, "state", "live")]
@@ -166,7 +168,8 @@ def test_what_cannot_be_told_is_an_error_that_says_why(tools) -> None:
 def test_relations_without_rows_where_nothing_was_set_aside(tools) -> None:
     assert tools.sql("select * from no_rejects").columns[-3:] == ["reason", "ledger_block", "batch"]
     assert "tenant" in tools.sql("select * from no_rejects").columns
-    assert tools.sql("select * from no_rejects_of_whole").columns == ["id", "version", "amount", "reason", "block", "batch"]
+    columns = ["id", "version", "amount", "at", "reason", "block", "batch"]
+    assert tools.sql("select * from no_rejects_of_whole").columns == columns
     assert tools.rows("select * from no_rejects union all select * from no_rejects") == []
 
 
@@ -186,11 +189,19 @@ def taken_back(tools, full: bool) -> DbtProject:
 
 
 def test_the_life_of_a_key_tells_what_was_taken_back(taken_back, capsys) -> None:
-    ((undo, undone),) = taken_back.rows("select ledger_batch, undoes from orders__history where undoes is not null limit 1")
+    undos = "select ledger_batch, undoes from orders__history where undoes is not null order by 1 limit 1"
+    ((undo, undone),) = taken_back.rows(undos)
     capsys.readouterr()
     assert operate(taken_back, "explain_key", model="orders", key=3).success
     said = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert [line for line in said if line.startswith(f"{undo} appended cancel, undo of {undone} ")], said
+    heard: list[str] = []
+    assert operate(
+        taken_back, "undo", callbacks=[lambda event: heard.append(event.info.msg)], model="orders", batch=undone
+    ).success
+    (line,) = [line for line in heard if "is taken back already" in line]
+    # no word of redo: the batch has been folded again since
+    assert line == f"collapsing: orders: batch {undone} is taken back already, by batch {undo}: nothing was changed"
 
 
 @dataclass

@@ -70,8 +70,8 @@ def test_an_undo_that_is_asked_for_again_changes_nothing(undone, capsys) -> None
         ).success
     said = [message for message in said if message.startswith("collapsing: versioned")]
     assert ["batch 2 is taken back already, by batch 3" in line for line in said] == [True, True, True, False, False]
-    assert "brings back batch 2: final is what it was after it (dry run" in said[3]
-    assert "takes back batch 1: final is what it was before the first batch (dry run" in said[4]
+    assert "brings back batch 2: final is again what it was after that batch (dry run" in said[3]
+    assert "takes back batch 1: final is again what it was before the first batch (dry run" in said[4]
     for wrong, reason in (({"batch": 9}, "the newest batch that counts is 1"), ({"batch": "two"}, 'given: "two"')):
         assert not operate(project, "undo", model="versioned", **wrong).success
         assert reason in " ".join(capsys.readouterr().out.split())
