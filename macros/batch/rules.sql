@@ -142,16 +142,18 @@
     {% endif %}
     {% do collapsing._check_not_fed_on(model, 'built anew') %}
     {% set manifest = collapsing._manifest_of(ledger, batches) %}
-    {% set undone = manifest.undone | map('last') | reject('in', manifest.unread) | sort | join(', ') %}
+    {% set undone = manifest.undone | map('last') | sort %}
+    {% set read = undone | reject('in', manifest.unread) | join(', ') %}
     {% do exceptions.warn(
-        "collapsing: model '" ~ model.name ~ "': the full refresh reads the whole stage, also the blocks of what undo has taken back (batch " ~ undone
+        "collapsing: model '" ~ model.name ~ "': the full refresh reads the whole stage, also the blocks of what undo has taken back (batch " ~ read
         ~ '): remove from the stage the rows that must not come back'
-    ) if undone %}
+    ) if read %}
     {% set manifest, condition = load_relation(collapsing._manifest_relation(ledger)), collapsing._is_in_shard(settings) %}
     {% if settings.block and manifest is not none %}
         {% set row = collapsing._rows_of(
             "select count(*), concat_ws(', ', slice(sort_array(collect_list(block)), 1, 3)) from (select block from " ~ manifest
-            ~ ' where ' ~ collapsing._is_committed(batches) ~ ' and block is not null except select '
+            ~ ' where ' ~ collapsing._is_committed(batches) ~ ' and block is not null'
+            ~ (' and planned_in not in (' ~ undone | join(', ') ~ ')' if undone) ~ ' except select '
             ~ collapsing._token(settings, columns) ~ ' from (' ~ query ~ ')' ~ (' where ' ~ condition if condition) ~ ')'
         )[0] %}
         {% if row[0] %}
