@@ -27,6 +27,8 @@ from typing import Any, TextIO
 ALL = tuple(f"config.materialized:incremental_{kind}" for kind in ("ledger", "joined", "projection"))
 # What a run says of a ledger's batch: its number, then how many rows came to which decision.
 BATCH = re.compile(r"batch (\d+): (?:\d+ blocks?, )?(\d+) rows?(?: \((.*)\))?")
+# A line of an error that only says that there is one.
+HEADING = re.compile(r"(\w+ )?Error( in .*)?|Traceback .*|An error occurred while calling .*")
 GAUGES = ("unread_blocks", "unread_rows", "rows", "live", "dead", "tombstones", "rejects", "lag_batches", "last_batch", "bytes")
 
 
@@ -60,8 +62,7 @@ class Ledger:
         self.seconds += seconds
         if status not in ("success", "pass"):
             self.failures += 1
-            lines = [line.strip() for line in message.splitlines() if line.strip()]
-            self.said = next((line for line in lines if "collapsing:" in line), lines[0] if lines else status)
+            self.said = telling_line(message) or status
             self.last["error"] = self.said
             return True
         found = BATCH.match(message)
@@ -111,16 +112,25 @@ class Dbt:
     def call(self, *command: str) -> Any:
         """Run a command of dbt that must not raise; gives its result, failed or not."""
         from dbt.cli.main import dbtRunner
+        from dbt.flags import get_flags
 
         options = self._options
         given = ["--quiet", "--no-use-colors", *command, "--project-dir", str(options.project_dir)]
         for name in ("profiles_dir", "target", "vars"):
             if getattr(options, name):
                 given += [f"--{name.replace('_', '-')}", str(getattr(options, name))]
-        result = dbtRunner(self._manifest).invoke(given)
+        said: list[str] = []  # why an operation failed, which its result does not tell
+
+        def hear(event: Any) -> None:
+            if event.info.name.startswith("RunningOperation"):
+                said.append(event.data.exc)
+
+        result = dbtRunner(self._manifest, callbacks=[hear]).invoke(given)
         self._stop.listen()
-        if result.exception or (command[0] not in ("run", "build") and not result.success):
-            raise WatchError(f"dbt {command[0]}: {_first_line(result.exception or 'failed, see the log')}")
+        if result.exception or (command[0] != "run" and not result.success):
+            asked = " ".join(command[: 1 + (command[0] == "run-operation")])
+            line = telling_line(result.exception or "".join(said)) or "failed"
+            raise WatchError(f"dbt {asked}: {line} (the whole error is in {get_flags().LOG_PATH}/dbt.log)")
         return result
 
     def operation(self, name: str, **arguments: Any) -> str:
@@ -131,10 +141,23 @@ class Dbt:
         return printed.getvalue()
 
 
-def _first_line(said: object) -> str:
-    """Give the line of an error that tells most."""
+def telling_line(said: object) -> str:
+    """Give the line of an error that tells most: the package's own, else Java's last cause, else the first that is no heading."""
     lines = [line.strip() for line in str(said).splitlines() if line.strip()]
-    return next((line for line in lines if "collapsing:" in line), lines[0] if lines else "")
+    own = [line for line in lines if "collapsing:" in line]
+    causes = [line for line in lines if line.startswith("Caused by:")][-1:]
+    others = [line for line in lines if not HEADING.fullmatch(line)]
+    return next(iter(own + causes + others + lines), "")
+
+
+def end_of_spark() -> str:
+    """Say how the Spark of this process has ended: nothing where it has not, or where Spark is a server."""
+    context = getattr(sys.modules.get("pyspark"), "SparkContext", None)
+    context = context and context._active_spark_context
+    try:
+        return "Spark has stopped" if context and context._jsc.sc().isStopped() else ""
+    except Exception as error:  # of many kinds, by what Java was doing when it died
+        return f"Spark's Java process is gone ({telling_line(error)})"
 
 
 class Watch:
@@ -150,6 +173,7 @@ class Watch:
 
     def __init__(self, dbt: Dbt, select: Sequence[str]) -> None:
         self._dbt, self._select = dbt, list(select)
+        self.failed_looks = 0  # in a row
         names = dbt.call("ls", "--resource-type", "model", "--output", "name", "--select", *self._select).result
         ledgers = dbt.call("ls", "--resource-type", "model", "--output", "name", "--select", ALL[0]).result
         self.ledgers = {name: Ledger(name) for name in sorted(set(names) & set(ledgers))}
@@ -158,13 +182,16 @@ class Watch:
 
     def look(self) -> bool:
         """Ask for the figures of each ledger; gives whether a run may find something."""
-        for figures in json.loads(self._dbt.operation("status", format="json")):
+        self.failed_looks += 1  # unless what follows succeeds
+        said = self._dbt.operation("status", format="json")
+        self.failed_looks = 0
+        for figures in json.loads(said):
             if figures["model"] in self.ledgers:
                 self.ledgers[figures["model"]].figures = figures
         return any(ledger.is_waiting for ledger in self.ledgers.values())
 
-    def fold(self) -> list[Ledger]:
-        """Run the models; gives the ledgers that have folded a batch, or failed. WatchError where another model failed."""
+    def fold(self) -> tuple[list[Ledger], list[str]]:
+        """Run the models; gives the ledgers that have folded a batch or failed, and what is wrong with other models."""
         told, failed = [], []
         for result in self._dbt.call("run", "--select", *self._select).result or []:
             status, message = str(result.status), result.message or ""
@@ -172,14 +199,12 @@ class Watch:
             if ledger and ledger.take(status, message, result.execution_time):
                 told.append(ledger)
             elif not ledger and status == "error":
-                failed.append(f"{result.node.name}: {_first_line(message)}")
-        if failed:
-            raise WatchError("; ".join(failed))
-        return told
+                failed.append(f"{result.node.name}: {telling_line(message)}")
+        return told, failed
 
 
-def metrics_of(ledgers: Sequence[Ledger], now: float) -> str:
-    """Give what is known of ledgers in Prometheus' text format."""
+def metrics_of(ledgers: Sequence[Ledger], failures: int, last_success: float) -> str:
+    """Give what is known of ledgers, and of the turns of this process, in Prometheus' text format."""
     lines: list[str] = []
 
     def metric(name: str, kind: str, values: Sequence[tuple[dict[str, str], float | None]]) -> None:
@@ -202,14 +227,15 @@ def metrics_of(ledgers: Sequence[Ledger], now: float) -> str:
         for decision, rows in sorted(ledger.decisions.items())
     ]
     metric("decisions_total", "counter", decided)
-    metric("watched_at_seconds", "gauge", [({}, round(now, 3))])
+    metric("watch_failures_total", "counter", [({}, failures)])
+    metric("watch_last_success_timestamp_seconds", "gauge", [({}, round(last_success, 3))])
     return "\n".join(lines) + "\n"
 
 
-def write_metrics(path: Path, ledgers: Sequence[Ledger]) -> None:
+def write_metrics(path: Path, metrics: str) -> None:
     """Write the metrics so that who reads the file meets the old ones or the new ones, whole."""
     waiting = path.with_name(f".{path.name}.{os.getpid()}")
-    waiting.write_text(metrics_of(ledgers, time.time()))
+    waiting.write_text(metrics)
     waiting.replace(path)
 
 
@@ -248,12 +274,12 @@ class Screen:
         elif not self._live:
             self._write(f"{now:%H:%M:%S} {ledger.name}: {ledger.said}, {ledger.last.get('seconds', 0):.1f} s")
 
-    def complain(self, error: Exception) -> None:
+    def complain(self, error: object) -> None:
         """Tell what has gone wrong beside the ledgers."""
         if self._as_json:
             self._write(json.dumps({"at": dt.datetime.now(dt.timezone.utc).isoformat(timespec="seconds"), "error": str(error)}))
         elif self._live:
-            self._live.console.print(f"[red]{error}[/red]", highlight=False)
+            self._live.console.print(str(error), style="red", markup=False, highlight=False)
         else:
             self._write(f"{dt.datetime.now(dt.timezone.utc):%H:%M:%S} {error}")
 
@@ -268,6 +294,7 @@ class Screen:
     @staticmethod
     def _table(ledgers: Sequence[Ledger], doing: str) -> Any:
         from rich import box
+        from rich.markup import escape
         from rich.table import Table
 
         table = Table(box=box.SIMPLE_HEAD, caption=doing, caption_justify="left")
@@ -279,16 +306,16 @@ class Screen:
             cells = [figures.get(name) for name in ("unread_blocks", "last_batch")]
             cells += [None if age is None else f"{age:.0f} min"] + [figures.get(name) for name in ("live", "dead", "lag_batches")]
             cells += [ledger.rows, f"{ledger.last.get('seconds', 0):.1f}", ledger.said]
-            table.add_row(ledger.name, *["-" if cell is None else str(cell) for cell in cells])
+            table.add_row(ledger.name, *["-" if cell is None else escape(str(cell)) for cell in cells])
         return table
 
 
 def watch(options: argparse.Namespace, out: TextIO, stop: Stop) -> int:
-    """Look and fold until asked to stop; gives the exit code."""
+    """Look and fold until asked to stop; gives the exit code, which says whether the last turn failed."""
     screen = Screen(out, options.json)
     try:
         return _turns(options, screen, stop)
-    except WatchError as error:
+    except (WatchError, OSError) as error:  # OSError: the metrics cannot be written
         screen.complain(error)
         return 1
     finally:
@@ -296,62 +323,79 @@ def watch(options: argparse.Namespace, out: TextIO, stop: Stop) -> int:
 
 
 def _turns(options: argparse.Namespace, screen: Screen, stop: Stop) -> int:
-    """Take turns of looking and folding; gives the exit code. WatchError where the project cannot be read at all."""
+    """Take turns of looking and folding; gives the exit code. WatchError where the project cannot be read at all.
+
+    What has failed is tried again in the next turn: a server may be back by then. There is none if the Spark of this process has
+    ended, which nothing brings back, or if too many looks in a row have failed.
+    """
     screen.show([], "starting dbt and Spark")
     project = Watch(Dbt(options, stop), options.select)
     ledgers = list(project.ledgers.values())
+    failures, last_success = 0, 0.0
     while True:
-        has_failed = False
+        end = ""
         try:
-            if project.look() and not stop.asked.is_set():
-                screen.show(ledgers, "folding")
-                told = project.fold()
-                project.look()
-                for ledger in told:
-                    screen.tell(ledger)
-                    has_failed = has_failed or "error" in ledger.last
+            has_failed = _turn(project, screen, stop)
         except WatchError as error:
-            has_failed = True
-            screen.complain(error)
+            has_failed, end = True, end_of_spark()
+            if end:
+                end += f"; what it said last is in {options.log}"
+            elif project.failed_looks >= options.give_up:
+                end = f"gave up (failed looks in a row: {project.failed_looks}): {error}"
+            screen.complain(end or error)
+        failures += has_failed
+        last_success = last_success if has_failed else time.time()
         if options.metrics:
-            write_metrics(options.metrics, ledgers)
-        waits = not (options.once or stop.asked.is_set())
-        screen.show(ledgers, f"looks every {options.interval:g} s" if waits else "stopped" if stop.asked.is_set() else "done")
-        if options.once or stop.asked.is_set():
+            write_metrics(options.metrics, metrics_of(ledgers, failures, last_success))
+        is_last = options.once or bool(end)
+        if not (is_last or stop.asked.is_set()):
+            screen.show(ledgers, f"looks every {options.interval:g} s")
+            stop.asked.wait(options.interval)
+        if is_last or stop.asked.is_set():
+            screen.show(ledgers, "stopped" if stop.asked.is_set() else "done")
             return int(has_failed)
-        if stop.asked.wait(options.interval):
-            screen.show(ledgers, "stopped")
-            return 0
+
+
+def _turn(project: Watch, screen: Screen, stop: Stop) -> bool:
+    """Look, and fold if something is unread; gives whether a model has failed. WatchError where dbt itself has."""
+    if not project.look() or stop.asked.is_set():
+        return False
+    screen.show(list(project.ledgers.values()), "folding")
+    told, errors = project.fold()
+    try:
+        project.look()
+    finally:
+        for ledger in told:
+            screen.tell(ledger)
+        for error in errors:
+            screen.complain(error)
+    return bool(errors) or any("error" in ledger.last for ledger in told)
 
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    parser = argparse.ArgumentParser(prog="watch", description=__doc__.splitlines()[0])
-    parser.add_argument("--project-dir", type=Path, default=Path.cwd(), help="the dbt project (the current folder)")
-    parser.add_argument("--profiles-dir", type=Path, help="where its profiles.yml is (what dbt finds)")
-    parser.add_argument("--target", help="the target of the profile")
-    parser.add_argument(
-        "--select",
-        nargs="+",
-        default=ALL,
-        metavar="NODES",
-        help="which models to run (all ledgers, joined ones and projections)",
-    )
-    parser.add_argument("--vars", help="variables of dbt, as YAML")
-    parser.add_argument("--interval", type=float, default=10, metavar="SECONDS", help="how often to look (10)")
-    parser.add_argument("--once", action="store_true", help="look and fold once, then end: exit code 0, or 1 if something failed")
-    parser.add_argument(
-        "--metrics", type=Path, metavar="FILE", help="write Prometheus' text format to this file, after each look"
-    )
-    parser.add_argument("--json", action="store_true", help="say what was folded as JSON, a line per ledger")
-    parser.add_argument(
-        "--log", type=Path, metavar="FILE", help="where dbt, Spark and Java write to (logs/watch.log in the project)"
-    )
+    ends = "The exit code is 0 if the last turn went well, else 1: also if Spark has died, or after --give-up failed looks."
+    parser = argparse.ArgumentParser(prog="watch", description=__doc__.splitlines()[0], epilog=ends)
+    option = parser.add_argument
+    option("--project-dir", type=Path, default=Path.cwd(), metavar="DIR", help="folder of the dbt project (the current one)")
+    option("--profiles-dir", type=Path, metavar="DIR", help="folder of profiles.yml (where dbt looks for it)")
+    option("--target", metavar="NAME", help="target of the profile (its default)")
+    option("--select", nargs="+", default=ALL, metavar="NODES", help="models to run (ledgers, joined ledgers and projections)")
+    option("--vars", metavar="YAML", help="variables of the project, as dbt takes them")
+    option("--interval", type=float, default=10, metavar="SECONDS", help="seconds between two looks (10)")
+    option("--give-up", type=int, default=3, metavar="LOOKS", help="end after so many failed looks in a row (3)")
+    option("--once", action="store_true", help="look and fold once, then end")
+    option("--metrics", type=Path, metavar="FILE", help="after each look, write metrics to this file, as Prometheus reads them")
+    option("--json", action="store_true", help="print a line of JSON per ledger and batch, in place of the table")
+    option("--log", type=Path, metavar="FILE", help="file for what dbt, Spark and Java print (logs/watch.log in the project)")
     options = parser.parse_args(arguments)
     if not options.interval > 0:
         parser.error("--interval must be above 0")
+    if options.give_up < 1:
+        parser.error("--give-up must be 1 or more")
     if not (options.project_dir / "dbt_project.yml").is_file():
         parser.error(f"--project-dir: there is no dbt_project.yml in {options.project_dir}")
+    options.log = options.log or options.project_dir / "logs" / "watch.log"
     return options
 
 
@@ -370,8 +414,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Watch a project; gives the exit code."""
     options = _options(arguments)
     stop = Stop()
-    out = _terminal(options.log or options.project_dir / "logs" / "watch.log")
-    return watch(options, out, stop)
+    return watch(options, _terminal(options.log), stop)
 
 
 if __name__ == "__main__":

@@ -14,8 +14,8 @@ from airflow.providers.standard.operators.bash import BashOperator
 from airflow.sdk import DAG
 from cosmos import DbtTaskGroup, ExecutionConfig, LoadMode, ProfileConfig, ProjectConfig, RenderConfig, TestBehavior
 
-PROJECT = Path(os.environ.get("DBT_PROJECT_DIR", "/opt/shop"))
-LIMITS = "{unread_blocks: 20, age_minutes: 30, lag_batches: 5, last_rejects: 0}"
+PROJECT = Path(os.environ.get("DBT_PROJECT_DIR", "/srv/shop"))
+LIMITS = "{unread_blocks: 20, lag_batches: 5, last_rejects: 0}"
 
 with DAG(
     "shop_by_model",

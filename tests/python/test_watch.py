@@ -6,17 +6,21 @@ import importlib.util
 import io
 import json
 import os
+import re
 import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from support.dbt_project import REPOSITORY, VIEW, model, stranger_files, write_files
 from support.processes import start_dbt
+from support.sessions import IN_MEMORY, JAVA_OPTIONS
 
 pytestmark = pytest.mark.only("parquet")
 
@@ -59,7 +63,7 @@ def test_a_ledger_knows_what_a_run_has_said(watch) -> None:
 def test_metrics_are_what_prometheus_reads_and_replace_the_old_ones_whole(watch, tmp_path: Path) -> None:
     odd = watch.Ledger('o"d\\d', figures={"unread_blocks": 3, "age_minutes": 1.5, "bytes": None})
     odd.take("success", "batch 1: 1 block, 4 rows (applied 3, null_key 1)", 2.0)
-    watch.write_metrics(tmp_path / "metrics.prom", [odd])
+    watch.write_metrics(tmp_path / "metrics.prom", watch.metrics_of([odd], failures=2, last_success=0.0))
     lines = (tmp_path / "metrics.prom").read_text().splitlines()
     label = r'ledger="o\"d\\d"'
     for line in (
@@ -69,6 +73,9 @@ def test_metrics_are_what_prometheus_reads_and_replace_the_old_ones_whole(watch,
         "# TYPE collapsing_folded_rows_total counter",
         f"collapsing_folded_rows_total{{{label}}} 4",
         f'collapsing_decisions_total{{{label},decision="null_key"}} 1',
+        "# TYPE collapsing_watch_failures_total counter",
+        "collapsing_watch_failures_total 2",
+        "collapsing_watch_last_success_timestamp_seconds 0.0",
     ):
         assert line in lines
     assert not [line for line in lines if "bytes" in line], "what is not known is not told"
@@ -86,9 +93,178 @@ def test_a_table_of_ledgers_and_a_command_line_that_says_what_is_wrong(watch, tm
     console.print(watch.Screen._table([ledger], "folding"))
     text = " ".join(console.export_text().split())
     assert "orders 2 7 3 min 40 - 0 4 2.0 batch 7: 1 block, 4 rows (applied 4)" in text and "folding" in text
-    for arguments, words in ((["--interval", "0"], "--interval must be above 0"), ([], "there is no dbt_project.yml in")):
+    for arguments, words in (
+        (["--interval", "0"], "--interval must be above 0"),
+        (["--give-up", "0"], "--give-up must be 1 or more"),
+        ([], "there is no dbt_project.yml in"),
+    ):
         ended = subprocess.run([sys.executable, SCRIPT, "--project-dir", tmp_path, *arguments], capture_output=True, text=True)
         assert ended.returncode == 2 and words in ended.stderr
+
+
+def test_both_helps_say_the_same_of_each_option() -> None:
+    script, wrapper = (
+        subprocess.run(
+            [*command, "--help"], capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "200"}
+        ).stdout
+        for command in ([sys.executable, SCRIPT], [SCRIPT.with_suffix("")])
+    )
+    said = [re.fullmatch(r"  (--[\w-]+) .*?  +(\S.*)|(The exit code .*)", line) for line in wrapper.splitlines()]
+    said = [[words for words in line.groups() if words] for line in said if line]
+    assert len(said) == 12
+    for option, words in ((line[0], line[-1]) for line in said):
+        assert option in script and words in script, option
+
+
+def test_brackets_of_an_error_are_shown_on_a_terminal(watch, monkeypatch) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr(out, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "200")
+    screen = watch.Screen(out, as_json=False)
+    screen.complain("no [/such] table")
+    screen.show([watch.Ledger("orders", said="no [other] table")], "folding")
+    screen.close()
+    assert "no [/such] table" in out.getvalue() and "no [other] table" in out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (
+            "Compilation Error in macro fold (macros/fold.sql)\n  collapsing: model 'orders': bad rows\n    null_key: 1",
+            "collapsing: model 'orders': bad rows",
+        ),
+        ("Runtime Error\n  Runtime Error\n    Database Error\n      failed to connect: EOFError", "failed to connect: EOFError"),
+        (
+            "Runtime Error in model orders (models/orders.sql)\n  \n  [PARSE_SYNTAX_ERROR] Syntax error at or near '1'.\n",
+            "[PARSE_SYNTAX_ERROR] Syntax error at or near '1'.",
+        ),
+        (
+            "An error occurred while calling o9.sql.\n: a.Exception: no client\n\tat a.B(c)\nCaused by: x\n\tat a.B(c)\n"
+            "Caused by: ERROR XSDB6: Another instance of Derby may have already booted the database\n\tat a.B(c)\n\t... 8 more",
+            "Caused by: ERROR XSDB6: Another instance of Derby may have already booted the database",
+        ),
+        (
+            "Query failed\n[USER_RAISED_EXCEPTION] collapsing: key twice\nCaused by: a.Exception",
+            "[USER_RAISED_EXCEPTION] collapsing: key twice",
+        ),
+        ("Error reading orders.yml", "Error reading orders.yml"),
+        ("Runtime Error", "Runtime Error"),
+        ("", ""),
+    ],
+)
+def test_of_an_error_the_line_that_tells_most_is_shown(watch, error: str, line: str) -> None:
+    assert watch.telling_line(error) == line
+
+
+class FakeDbt:
+    """In place of the script's Dbt: one ledger, and looks and runs that go as they are told."""
+
+    def __init__(self, *turns: object) -> None:
+        self._turns = iter(turns)
+
+    def call(self, command: str, *_: str) -> SimpleNamespace:
+        return SimpleNamespace(result=["orders"] if command == "ls" else self._next())
+
+    def operation(self, *_: object, **__: object) -> str:
+        return json.dumps([{"model": "orders", "unread_blocks": self._next(), "lag_batches": 0}])
+
+    def _next(self) -> object:
+        turn = next(self._turns)
+        if callable(turn):
+            turn = turn()
+        if isinstance(turn, Exception):
+            raise turn
+        return turn
+
+
+def _result(model: str, status: str, message: str) -> SimpleNamespace:
+    return SimpleNamespace(node=SimpleNamespace(name=model), status=status, message=message, execution_time=1.0)
+
+
+@pytest.fixture
+def turns(watch, monkeypatch, tmp_path: Path):
+    """Gives a function that runs turns of a fake dbt: the exit code, the lines said, and the metrics after them."""
+
+    def run(*turns: object, stop: threading.Event | None = None, **given: object) -> tuple[int, list[dict], dict[str, float]]:
+        monkeypatch.setattr(watch, "Dbt", lambda *_: FakeDbt(*turns))
+        options = {"select": watch.ALL, "interval": 0.001, "give_up": 3, "once": False, "json": True, "log": Path("watch.log")}
+        options |= {"metrics": tmp_path / "metrics.prom"} | given
+        out = io.StringIO()
+        code = watch.watch(SimpleNamespace(**options), out, SimpleNamespace(asked=stop or threading.Event()))
+        lines = [line.rsplit(" ", 1) for line in (tmp_path / "metrics.prom").read_text().splitlines() if line[0] != "#"]
+        return code, [json.loads(line) for line in out.getvalue().splitlines()], {name: float(value) for name, value in lines}
+
+    return run
+
+
+AWAY = "dbt run-operation collapsing.status: failed to connect"
+
+
+def test_a_server_that_is_away_for_a_while_is_asked_again_and_one_that_stays_away_ends_it(watch, turns) -> None:
+    away = watch.WatchError(AWAY)
+    before = time.time()
+    code, said, metrics = turns(away, away, 0, away, away, away)
+    assert (code, [line["error"] for line in said]) == (1, [AWAY] * 4 + [f"gave up (failed looks in a row: 3): {AWAY}"])
+    assert metrics["collapsing_watch_failures_total"] == 5
+    assert before <= metrics["collapsing_watch_last_success_timestamp_seconds"] + 0.001 <= time.time()
+    code, said, metrics = turns(away, give_up=1)
+    assert (code, len(said), metrics["collapsing_watch_last_success_timestamp_seconds"]) == (1, 1, 0)
+
+
+@pytest.mark.parametrize(
+    ("has_stopped", "words"),
+    [
+        (ConnectionRefusedError(111, "Connection refused"), "Spark's Java process is gone ([Errno 111] Connection refused); "),
+        (True, "Spark has stopped; "),
+    ],
+)
+def test_a_spark_of_this_process_that_has_died_ends_it_at_once(watch, turns, monkeypatch, has_stopped, words: str) -> None:
+    def is_stopped() -> bool:
+        if isinstance(has_stopped, Exception):
+            raise has_stopped
+        return has_stopped
+
+    context = SimpleNamespace(_jsc=SimpleNamespace(sc=lambda: SimpleNamespace(isStopped=is_stopped)))
+    monkeypatch.setattr("pyspark.SparkContext._active_spark_context", context)
+    code, said, metrics = turns(watch.WatchError("dbt run-operation: Runtime Error"))
+    assert (code, [line["error"] for line in said]) == (1, [f"{words}what it said last is in watch.log"])
+    assert metrics["collapsing_watch_failures_total"] == 1
+    bad = [_result("orders", "error", "Runtime Error\n  [Errno 111] Connection refused")]
+    code, said, metrics = turns(1, bad, watch.WatchError("dbt run-operation: Runtime Error"))
+    assert [line.get("ledger") for line in said] == ["orders", None], "what became of the batch is told all the same"
+    assert (code, said[0]["error"], metrics['collapsing_folded_failures_total{ledger="orders"}']) == (
+        1,
+        "[Errno 111] Connection refused",
+        1,
+    )
+
+
+def test_the_exit_code_after_a_signal_says_whether_the_last_turn_failed(watch, turns) -> None:
+    for last, code in ((watch.WatchError(AWAY), 1), (0, 0)):
+        stop = threading.Event()
+
+        def asked(last: object = last, stop: threading.Event = stop) -> object:
+            stop.set()
+            return last
+
+        assert turns(watch.WatchError(AWAY), 0, asked, stop=stop)[0] == code
+
+
+def test_a_model_that_is_no_ledger_fails_a_turn_and_the_batch_of_its_ledger_is_told(turns) -> None:
+    results = [
+        _result("orders", "success", "batch 1: 1 block, 4 rows"),
+        _result("sums", "error", "Runtime Error\n  no space left"),
+    ]
+    code, said, metrics = turns(1, results, 0, once=True)
+    assert (code, said[0]["batch"], said[1]["error"]) == (1, 1, "sums: no space left")
+    assert metrics["collapsing_watch_failures_total"] == 1 and metrics['collapsing_folded_batches_total{ledger="orders"}'] == 1
+
+
+def test_metrics_that_cannot_be_written_end_it_with_a_line(turns, tmp_path: Path) -> None:
+    (tmp_path / "metrics.prom").touch()
+    code, said, _ = turns(0, once=True, metrics=tmp_path / "nowhere" / "metrics.prom")
+    assert code == 1 and "No such file or directory" in said[0]["error"]
 
 
 class Watched:
@@ -111,6 +287,12 @@ class Watched:
         assert text, f"it said nothing more: {self._log.read_text()[-3000:]}"
         return json.loads(text)
 
+    def java(self) -> int:
+        """Give the id of the process of Java that it has started."""
+        return int(
+            subprocess.run(["pgrep", "-P", str(self.process.pid), "java"], capture_output=True, text=True, check=True).stdout
+        )
+
     def end(self) -> int:
         """Wait for its end; gives the exit code."""
         self.process.communicate(timeout=240)
@@ -132,6 +314,61 @@ def _wait_until(is_so) -> None:
         time.sleep(0.005)
 
 
+def _environment(folder: Path) -> dict[str, str]:
+    """Give the environment of a process that leaves everything in a folder."""
+    return os.environ | {
+        "COLLAPSING_LOCAL": str(folder / "local"),
+        "COLLAPSING_THRIFT_PORT": "1",  # where nobody listens
+        "DBT_LOG_PATH": str(folder / "logs"),
+        "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        # where the profile looks for log4j2.properties: the quiet preset
+        "DBT_PROFILES_DIR": str(REPOSITORY / "docs" / "examples" / "quiet"),
+    }
+
+
+def _project_of_nothing(folder: Path) -> tuple[Path, dict[str, str]]:
+    """Make a project of a ledger whose stage is empty; gives its folder, and the environment to watch it in."""
+    project, environment = folder / "project", _environment(folder) | {"SPARK_SUBMIT_OPTS": " ".join(JAVA_OPTIONS)}
+    (folder / "local").mkdir()
+    files = stranger_files("watched") | {
+        "models/stage.sql": VIEW + "select 1 as id, 1 as version, 'b1' as block where false",
+        "models/orders.sql": model("ledger(ref('stage'))", SETTINGS),
+    }
+    in_memory = "".join(f"\n        {name}: {value}" for name, value in IN_MEMORY.items())  # Hive's metastore takes long to make
+    files["profiles.yml"] = re.sub(r"(?<=server_side_parameters: &embedded)", in_memory, files["profiles.yml"])
+    write_files(project, files)
+    (project / "dbt_packages").mkdir()
+    (project / "dbt_packages" / "collapsing").symlink_to(REPOSITORY)  # as dbt deps does, which takes seconds
+    return project, environment
+
+
+def test_a_server_that_cannot_be_reached_is_named_and_its_error_is_in_the_log_of_dbt(tmp_path: Path) -> None:
+    project, environment = _project_of_nothing(tmp_path)
+    running = Watched(project, environment, "--target", "cluster", "--interval", "0.01", "--give-up", "2")
+    first, last = running.line()["error"], running.line()["error"]
+    assert running.end() == 1
+    refused = "failed to connect: TTransportException: Could not connect to any of [('127.0.0.1', 1)]"
+    assert first == f"dbt run-operation collapsing.status: {refused} (the whole error is in {tmp_path}/logs/dbt.log)"
+    assert last == f"gave up (failed looks in a row: 2): {first}"
+    assert refused in (tmp_path / "logs" / "dbt.log").read_text()
+
+
+@pytest.mark.full
+def test_a_java_that_is_killed_ends_it_with_a_line(tmp_path: Path) -> None:
+    project, environment = _project_of_nothing(tmp_path)
+    metrics = tmp_path / "metrics.prom"
+    running = Watched(project, environment, "--select", "stage", "orders", "--interval", "0.2", "--metrics", str(metrics))
+    _wait_until(metrics.exists)
+    os.kill(running.java(), signal.SIGKILL)
+    said = running.line()
+    while "error" not in said:
+        said = running.line()
+    assert said["error"].startswith("Spark's Java process is gone (")
+    assert running.end() == 1
+    assert "collapsing_watch_failures_total 1" in metrics.read_text()
+
+
 @pytest.mark.full
 def test_a_signal_in_the_middle_of_a_batch_loses_nothing_and_doubles_nothing(tmp_path: Path) -> None:
     landing, project, local = tmp_path / "landing", tmp_path / "project", tmp_path / "local"
@@ -145,14 +382,7 @@ def test_a_signal_in_the_middle_of_a_batch_loses_nothing_and_doubles_nothing(tmp
         "models/other.sql": VIEW + "select 1 as one",
     }
     write_files(project, files | stranger_files("watched"))
-    environment = os.environ | {
-        "COLLAPSING_LOCAL": str(local),
-        "DBT_LOG_PATH": str(tmp_path / "logs"),
-        "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
-        "SPARK_LOCAL_IP": "127.0.0.1",
-        # where the profile looks for log4j2.properties: the quiet preset
-        "DBT_PROFILES_DIR": str(REPOSITORY / "docs" / "examples" / "quiet"),
-    }
+    environment = _environment(tmp_path)
     metrics = tmp_path / "metrics.prom"
     assert start_dbt(project, environment, "deps").wait() == 0
     _land(landing, 1)
