@@ -146,6 +146,9 @@ MUTANTS = [
         "selectattr('planned_in', 'in', found.unread)",
         "materializations",
     ),
+    Mutant("storage/committed.sql", "where ledger_batch = least", "where ledger_batch = greatest", "tools"),
+    Mutant("storage/committed.sql", "ledger_batch <= greatest", "ledger_batch >= greatest", "tools"),
+    Mutant(PLAN, "numbers.append(collapsing._upto_read_by(reader, model) or 0)", "numbers.append(0)", "corners"),
     Mutant(
         "storage/batches.sql",
         "batches.base + 1 if batches.base else batches.first",
@@ -175,7 +178,11 @@ MUTANTS = [
     Mutant("joins/changes.sql", "before ~ ' <=> ' ~ after", "before ~ ' = ' ~ after", "joined"),
     Mutant("joins/rows.sql", "as now\n    left anti join", "as now\n    left semi join", "joined"),
     Mutant("joins/rows.sql", "if side.type == 'inner'", "if side.type == 'left'", "joined"),
-    Mutant("joins/rows.sql", "where not ({{ collapsing._same_images(sides) }})", "where true", "joined"),
+    Mutant(
+        "joins/rows.sql", "where not ({{ collapsing._same_images(collapsing._joined_columns(sides)) }})", "where true", "joined"
+    ),
+    Mutant("joins/rows.sql", "and not ({{ collapsing._same_images(sides[0].columns) }})", "", "joined"),
+    Mutant("joins/rows.sql", "'sign', -1, 'image', ledger_before", "'sign', 1, 'image', ledger_before", "joined"),
     Mutant("joins/watermark.sql", "after > side.upto or", "after < 0 or", "joined"),
     Mutant("joins/plan.sql", "profile.count > settings.rebuild_share * live", "profile.count > live", "joined"),
 ]
