@@ -22,8 +22,8 @@ import pages
 SHOWN = 90  # batches in a chart
 SLOW = 3  # times the median: such a batch is named
 DECISIONS = [
-    ("applied", "blue", "changed its key"),
-    ("duplicate", "grey", "a copy of an event that was there"),
+    ("applied", "blue", "changed the state of its key"),
+    ("duplicate", "grey", "a copy of the newest event of its key, or of a row of its batch"),
     ("stale", "orange", "older than what its key had"),
     ("superseded", "green", "another event of its key in the same batch was newer"),
     ("other", "red", "ties, deletes of unknown keys, and bad rows"),
@@ -186,7 +186,6 @@ def overview(found: dict[str, Any]) -> str:
     held, live, tombstones = (int(sizes[one] or 0) for one in ("held", "live", "tombstones"))
     dead = held - live - tombstones
     timed = [float(row["seconds"]) for row in history if row["seconds"] is not None]
-    behind = max((int(one[2]) for one in found["projections"]), default=0)
     set_aside = sum(rows for _, rows in found["rejects"])
     size = sum(int(row["bytes"]) for row in found["storage"])
     figures = [
@@ -195,9 +194,12 @@ def overview(found: dict[str, Any]) -> str:
         ("dead rows", dead, f"{dead / held:.0%} of all rows" if held else "", bool(held) and dead / held > 0.5),
         ("tombstones", tombstones, "deleted keys", False),
         ("seconds per batch", statistics.median(timed) if timed else None, "median", False),
-        ("slowest projection", behind, "batches behind", behind > 0),
         ("rows set aside", set_aside, "bad rows", set_aside > 0),
     ]
+    if found["projections"]:
+        behind = max(int(one[2]) for one in found["projections"])
+        unit = "batch behind" if behind == 1 else "batches behind" if behind else ""
+        figures.append(("slowest projection", behind or "up to date", unit, behind > 0))
     if size:
         figures.append(("storage", in_bytes(size), counted_as(sum(int(row["files"]) for row in found["storage"]), "file"), False))
     return pages.tiles(figures)
@@ -247,7 +249,7 @@ def seconds(shown: list, labels: list[str], left_out: str) -> list[str]:
     usual = [one if one <= SLOW * median else 0 for one in timed]
     longer = [one if one > SLOW * median else 0 for one in timed]
     bars = [charts.Series("usual", "blue", usual), charts.Series(f"more than {SLOW} times the median", "red", longer)]
-    words = "From the start of the model to its row in the history. A batch without a bar was finished by a later run."
+    words = "From the start of the model until its rows were about to be appended: the append itself is not in it."
     parts = [
         pages.paragraph(words + left_out, "note"),
         charts.legend(bars) if slow else "",
@@ -332,7 +334,7 @@ def main() -> int:
     except ReportError as error:
         print(f"scripts/report: {error}", file=sys.stderr)
         return 1
-    lead = "What the ledgers hold, what became of the events, how far the projections are, and what each batch took."
+    lead = "What the ledgers hold, what became of the events, how far the projections have read, and what each batch took."
     made = (
         f"Made on {time.strftime('%Y-%m-%d %H:%M')} in {time.perf_counter() - started:.0f} seconds, "
         f"from the tables of the project {project.manifest.metadata.project_name}."

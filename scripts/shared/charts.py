@@ -94,7 +94,7 @@ def rows_of_bars(labels: Sequence[str], series: Sequence[Series], notes: Sequenc
     """Give a drawing of a horizontal bar per label, in which the series follow each other, with a note at its end."""
 
     def draw(width: int) -> tuple[str, float]:
-        left = max((len(label) for label in labels), default=0) * LETTER + 8
+        left = max((len(label) for label in labels), default=0) * LETTER + 14
         right = max((len(note) for note in notes), default=0) * LETTER + 10
         if (
             left > width * 0.36 or left + right > width * 0.72

@@ -44,7 +44,7 @@ dt { color: var(--muted); font-size: .85rem; }
 dd { margin: 0; font-size: 1.3rem; font-weight: 600; font-variant-numeric: tabular-nums; }
 dd small { display: block; font-size: .8rem; font-weight: 400; color: var(--muted); }
 figure { margin: .4rem 0 1rem; }
-svg { display: block; width: 100%; height: auto; }
+svg { display: block; width: 100%; height: auto; overflow: visible; } /* widths of letters are estimates */
 svg.narrow { display: none; }
 svg text { font-size: 12px; fill: var(--muted); }
 svg text.name { fill: var(--ink); }
@@ -72,7 +72,7 @@ footer { color: var(--muted); font-size: .85rem; }
   main { padding: 1.2rem .6rem 2rem; } section { padding: 1rem .8rem; } h1 { font-size: 1.5rem; }
   svg.wide { display: none; } svg.narrow { display: block; }
   dl.tiles { grid-template-columns: repeat(2, 1fr); }
-  thead { position: absolute; clip-path: inset(50%); } /* each cell has the name of its column */
+  thead { display: none; } /* each cell has the name of its column */
   tr, td { display: block; } tr { border-bottom: 1px solid var(--line); padding: .4rem 0; }
   td, td.number { border: 0; padding: .1rem 0; text-align: left; overflow-wrap: anywhere; }
   td:first-child { font-weight: 600; } td:not(:first-child)::before { content: attr(data-column) ": "; color: var(--muted); }

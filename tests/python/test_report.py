@@ -90,7 +90,19 @@ def test_the_page_says_what_the_ledger_holds(report, reported, monkeypatch, tmp_
     assert "<td>null_key</td><td class=number>1</td>" in cells
     assert "duplicate 1<" in page and "stale 1<" in page
     assert "src=" not in page and "http" not in page and "<script" not in page
+    assert "position: absolute" not in page  # it would widen the page beyond a narrow screen
     assert project.rows("select count(*) from orders_ledger__history") == before
+
+
+@pytest.mark.parametrize(
+    ("projections", "tile"),
+    [([], None), ([("sums", 3, 0, 2)], "up to date"), ([("sums", 1, 2, 2), ("days", 3, 0, 9)], "2<small>batches behind")],
+)
+def test_a_tile_says_how_far_the_slowest_projection_is_behind(report, projections: list, tile: str | None) -> None:
+    sizes = {"held": 1, "live": 1, "tombstones": 0}
+    drawn = report.overview({"history": [], "sizes": sizes, "projections": projections, "rejects": [], "storage": []})
+    found = re.search(r"<dt>slowest projection</dt><dd>(.*?)<", drawn.replace("<small>", "&small;"))
+    assert (found and found[1].replace("&small;", "<small>")) == tile
 
 
 def test_it_says_what_is_wrong(report, reported, monkeypatch, tmp_path: Path, capsys) -> None:
