@@ -41,8 +41,8 @@
 {% endmacro %}
 
 
-{# Drops what a run has cached of a model. #}
-{% macro _drop_cached(relation, whats=['unread', 'classified']) %}
+{# Drops what a run has cached of a model. What reads another view goes before it: Spark would plan it again otherwise. #}
+{% macro _drop_cached(relation, whats=['classified', 'unread']) %}
     {% for what in whats %}
         {% do collapsing._execute('drop view if exists ' ~ collapsing._cached_view(relation, what)) %}
     {% endfor %}

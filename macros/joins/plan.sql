@@ -233,7 +233,7 @@
     takes.
 #}
 {% macro _cached_with(given) %}
-    {% set whats = ['unread', 'classified'] %}
+    {% set whats = ['classified', 'unread'] %}
     {% for name in given.join if given.join is mapping %}
         {% do whats.extend(['stayed', 'changed_' ~ name] if loop.first else ['changed_' ~ name]) %}
     {% endfor %}
