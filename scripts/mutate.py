@@ -148,7 +148,7 @@ MUTANTS = [
     ),
     Mutant("storage/committed.sql", "where ledger_batch = least", "where ledger_batch = greatest", "tools"),
     Mutant("storage/committed.sql", "ledger_batch <= greatest", "ledger_batch >= greatest", "tools"),
-    Mutant(PLAN, "numbers.append(collapsing._upto_read_by(reader, model) or 0)", "numbers.append(0)", "corners"),
+    Mutant(PLAN, "numbers.append(collapsing._upto_read_by(reader, model) or 0)", "numbers.append(0)", "joined"),
     Mutant(
         "storage/batches.sql",
         "batches.base + 1 if batches.base else batches.first",
