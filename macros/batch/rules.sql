@@ -77,21 +77,22 @@
 {% endmacro %}
 
 
-{# Returns how the columns that are wanted differ from a table's: {added: [{name, dtype}], other: [in words]}. #}
+{#
+    Returns how the columns that are wanted differ from a table's: {added: [{name, dtype}], other: [in words]}. Spark does not distinguish
+    upper and lower case in names.
+#}
 {% macro _column_changes(described, wanted) %}
-    {% set stored, types, changes = {}, {}, {'added': [], 'other': []} %}
-    {% for column in described.columns %}
-        {% do stored.update({column.name: column.dtype}) %}
-    {% endfor %}
+    {% set stored, types, changes = described.columns | map(attribute='name') | map('lower') | list, {}, {'added': [], 'other': []} %}
     {% for column in wanted %}
-        {% do types.update({column.name: column.dtype}) %}
-        {% do changes.added.append(column) if column.name not in stored %}
+        {% do types.update({column.name | lower: column.dtype}) %}
+        {% do changes.added.append(column) if column.name | lower not in stored %}
     {% endfor %}
-    {% for name, dtype in stored.items() %}
-        {% if name not in types %}
-            {% do changes.other.append("'" ~ name ~ "' is gone from the stage") %}
-        {% elif types[name] != dtype %}
-            {% do changes.other.append("'" ~ name ~ "' was " ~ dtype ~ ' and is ' ~ types[name]) %}
+    {% for column in described.columns %}
+        {% set dtype = types.get(column.name | lower) %}
+        {% if dtype is none %}
+            {% do changes.other.append("'" ~ column.name ~ "' is gone from the stage") %}
+        {% elif dtype != column.dtype %}
+            {% do changes.other.append("'" ~ column.name ~ "' was " ~ column.dtype ~ ' and is ' ~ dtype) %}
         {% endif %}
     {% endfor %}
     {{ return(changes) }}

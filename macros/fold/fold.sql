@@ -20,7 +20,7 @@ with
 {% macro _classification(source, ledger, settings, columns, batch) %}
     {% set unread = collapsing._unread_rows(source, settings, columns, batch) %}
     {% if collapsing._engine(settings).looks_up %}
-        {% set touched = collapsing._touched_rows(ledger, settings, batch) if ledger else none %}
+        {% set touched = collapsing._touched_rows(ledger, settings, columns, batch) if ledger else none %}
         {{ return(collapsing._classified(unread, touched, settings, columns, each_key_once=batch.each_key_once)) }}
     {% endif %}
     {{ return(
@@ -56,6 +56,9 @@ with
 {%- set engine, key = collapsing._engine(settings), settings.key -%}
 {%- set history = key + ['ledger_batch'] if by_batch else key -%}
 {%- set partition = collapsing._row_list(history) -%}
+{%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
+{%- set whole_key = 'partition by ' ~ partition ~ ' order by ' ~ collapsing._counting_order(settings, columns)
+    ~ ' rows between unbounded preceding and unbounded following' -%}
 -- the rows that are decided about
 unread as (
     {{ unread }}
@@ -95,12 +98,10 @@ ranked as (
         *,
         {{ collapsing._rank(settings, columns, history) }} as ledger_rank
         {%- if settings.version %},
-        first_value(struct({{ collapsing._row_list(settings.version) }}, ledger_delete)) over (
-            partition by {{ partition }} order by {{ collapsing._counting_order(settings, columns) }}
-        ) as ledger_winner
+        first_value(struct({{ collapsing._row_list(settings.version) }}, ledger_delete)) over ({{ whole_key }}) as ledger_winner
         {%- endif %}
         {%- if settings.sign or settings.is_deleted %},
-        bool_or(not ledger_delete) over (partition by {{ partition }}) as ledger_has_upserts
+        bool_or(not ledger_delete) over ({{ whole_key }}) as ledger_has_upserts
         {%- endif %}
     from {{ engine.unread('unread', partition) if engine.unread else 'unread' }}
 ),
@@ -120,9 +121,18 @@ numbered as (
 -- each row with its decision
 classified as (
     select
+        {%- if by_batch %}
         incoming.*,
+        {%- else %}
+        {{ collapsing._select_list(kept, of='incoming') }},
+        incoming.ledger_delete,
+        incoming.ledger_arrival,
+        incoming.ledger_block,
+        incoming.ledger_batch,
+        {{- ' incoming.ledger_skipped,' if engine.unread }}
+        {%- endif %}
         {%- if touched %}
-        struct(last_state.*) as ledger_last_state,
+        struct({{ collapsing._row_list(kept + ['ledger_sign'], of='last_state') }}) as ledger_last_state,
         {{ collapsing._applies(engine, settings, columns) }} as ledger_applies,
         {%- endif %}
         {{ collapsing._decision(settings, columns, touched) }} as ledger_decision
@@ -218,8 +228,11 @@ select
     Returns the rows that a ledger has of the keys of the CTE `unread`. Up to a million rows the keys go to every task, so that the
     ledger is not shuffled; the bounds are literals, so that files and row groups of other keys are not opened.
 #}
-{% macro _touched_rows(ledger, settings, batch) -%}
-select {{ '/*+ broadcast(unread) */ ' if batch.rows <= 1000000 }}stored.*
+{% macro _touched_rows(ledger, settings, columns, batch) -%}
+{%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
+{%- set places = ['ledger_place'] if collapsing._engine(settings).keeps_every_row else [] -%}
+select{{ ' /*+ broadcast(unread) */' if batch.rows <= 1000000 }}
+        {{ collapsing._select_list(kept + ['ledger_sign', 'ledger_batch'] + places, of='stored') }}
     from {{ ledger }} as stored
     left semi join unread on {{ collapsing._same_key(settings.key, 'stored', 'unread') }}
     {%- if batch.bounds or batch.undone %}

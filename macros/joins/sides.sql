@@ -63,7 +63,7 @@
             ~ ': it has no cancel rows, so that a joined ledger would not hear of rows that are replaced. Give it the engine versioned_collapsing, or collapsing where there is no version'
         ) }}
     {% endif %}
-    {% set batches = collapsing._batches_of(collapsing._named(relation)) %}
+    {% set batches = collapsing._batches_of_source(relation) %}
     {{ return({
         'name': name or node.name, 'id': node.unique_id, 'relation': collapsing._named(relation), 'settings': settings,
         'batches': batches, 'upto': batches.last if batches else 0

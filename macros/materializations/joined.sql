@@ -38,11 +38,12 @@
         {%- if table.rebuild -%}
             {%- do collapsing._set_properties(ledger, {'collapsing.rules': collapsing._as_property(collapsing._rules_of(settings))}) -%}
         {%- endif -%}
-        {%- do collapsing._drop_cached(ledger, collapsing._cached_with(settings)) -%}
+        {%- do collapsing._drop_cached(ledger, collapsing._cached_with(model)) -%}
     {%- endif -%}
     {%- set line = collapsing._summary_of_joined(batch, sides) -%}
     {%- do collapsing._say(model.name, line) if batch.committed -%}
     {%- do store_result('main', response=line) -%}
+    {%- do collapsing._pass_on_batches(ledger, batches, batch) if batches and not (table.created or table.rebuild) and settings.optimize == 'manual' -%}
 
     {%- do collapsing._optimize_if_due(ledger, settings) if batch.committed -%}
     {%- do apply_grants(ledger, config.get('grants'), should_revoke=should_revoke(existing, full_refresh_mode=true)) -%}

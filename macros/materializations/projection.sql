@@ -18,10 +18,16 @@
     {%- set source_projection = collapsing._source_projection(source, settings) -%}
     {%- set table = collapsing._ready_partials(projection, existing, source, settings, source_projection) -%}
 
-    {#- the commit: partials and watermark are one batch -#}
+    {%- set line = 'no new batches' -%}
     {%- if table.upto and table.after != table.upto -%}
+        {#- what they add to each group -#}
         {%- set rows = source if table.after is not none else collapsing._visible_rows(source) -%}
-        {%- set partials = collapsing._project(rows, settings, table.types, table, source_projection) -%}
+        {%- set view = collapsing._cache(
+            projection, 'partials', collapsing._project(rows, settings, table.types, table, source_projection)
+        ) -%}
+        {%- set line, partials = collapsing._summary_of_partials(view, settings, table), 'select * from ' ~ view -%}
+
+        {#- the commit: partials and watermark are one batch -#}
         {%- if table.rebuild -%}
             {%- do collapsing._drop_covered(projection, table.batches) -%}
             {%- do collapsing._write_base(projection, table.batches, table.upto, partials, has_readers=false) -%}
@@ -31,9 +37,10 @@
                 {{ collapsing._append(projection, partials, table.upto) }}
             {% endcall %}
         {%- endif -%}
+        {%- do collapsing._drop_cached(projection, ['partials']) -%}
         {%- do collapsing._merge_many_partials(projection) if table.batches and table.after is not none and table.batches.later | length >= 16 -%}
     {%- endif -%}
-    {%- do store_result('main', response=collapsing._summary_of_partials(projection, settings, table)) -%}
+    {%- do store_result('main', response=line) -%}
 
     {%- do apply_grants(projection, config.get('grants'), should_revoke=should_revoke(existing, full_refresh_mode=true)) -%}
     {%- do persist_docs(projection, model) -%}
@@ -43,15 +50,11 @@
 {% endmaterialization %}
 
 
-{# Returns in a line which batches a run of a projection read, and how many groups they changed. #}
-{% macro _summary_of_partials(projection, settings, table) %}
-    {% if not table.upto or table.after == table.upto %}
-        {{ return('no new batches') }}
-    {% endif %}
+{# Returns in a line which batches a run of a projection reads, and how many groups they change. #}
+{% macro _summary_of_partials(partials, settings, table) %}
     {% set first = 1 + (table.after or 0) %}
     {% set groups = collapsing._rows_of(
-        'select count(*) from ' ~ projection ~ ' where ledger_batch = ' ~ table.number
-        ~ (' and ledger_part = 0' if collapsing._value_measures(settings.measures))
+        'select count(*) from ' ~ partials ~ (' where ledger_part = 0' if collapsing._value_measures(settings.measures))
     )[0][0] %}
     {{ return(
         ('batch ' ~ first if first == table.upto else 'batches ' ~ first ~ '-' ~ table.upto) ~ ', ' ~ collapsing._counted(groups, 'group')

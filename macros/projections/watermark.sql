@@ -11,7 +11,7 @@
 #}
 {% macro _ready_partials(projection, existing, source, settings, source_projection) %}
     {% set described = collapsing._describe(projection) if existing is not none and not existing.is_view else none %}
-    {% set of_source = collapsing._batches_of(source) %}
+    {% set of_source = collapsing._batches_of_source(source) %}
     {% set read = collapsing._batches_of(projection) if described else none %}
     {% set upto, signature = of_source.last if of_source else 0, collapsing._signature(settings) %}
     {% set built_from = (collapsing._property_in(described, 'collapsing.projection') or {}) if described else {} %}

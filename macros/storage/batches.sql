@@ -38,6 +38,27 @@
 
 
 {#
+    Keeps which batches a ledger has after a run, in the graph, which all models of a dbt command share: what reads it in the same command
+    need not ask again. `batch` as _plan_batch returns it.
+#}
+{% macro _pass_on_batches(relation, batches, batch) %}
+    {% if batch.committed %}
+        {% set batches = dict(batches, last=batch.number, later=batches.later + [batch.number]) %}
+    {% endif %}
+    {#- by command: what dbt has parsed once may serve several -#}
+    {% set known = graph.get('collapsing_batches', {}).get(invocation_id, {}) %}
+    {% do graph.update({'collapsing_batches': {invocation_id: dict(known, **{relation | string: batches})}}) %}
+{% endmacro %}
+
+
+{# Returns what _batches_of returns of a table that this model reads, as a run of it in the same dbt command has left it. #}
+{% macro _batches_of_source(relation) %}
+    {% set known = graph.get('collapsing_batches', {}).get(invocation_id, {}) %}
+    {{ return(known.get(relation | string) or collapsing._batches_of(collapsing._named(relation))) }}
+{% endmacro %}
+
+
+{#
     Appends one batch: the rows of `sql`, whose columns are the table's in the table's order, all of one number that the table does not
     have. This is the commit of a run: before it no reader sees a row of the batch, after it every reader sees all.
 #}

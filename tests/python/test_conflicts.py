@@ -9,8 +9,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.dbt_project import VIEW, model, statement_of
+from support.sessions import sessions_with
 
 LEDGER = {"key": "id", "version": "version", "block": "block"}
+# Another process could open a metastore of this driver.
+SHARED = {"spark.hadoop.javax.jdo.option.ConnectionDriverName": "org.postgresql.Driver"}
 # Rows of the block `slow` take their time to be read: the run is still at it when the other writer commits.
 SLOW = "if(block = 'slow' and java_method('java.lang.Thread', 'sleep', 10000L) is null, id, id) as id"
 
@@ -56,7 +59,8 @@ def test_of_two_writers_of_one_batch_delta_refuses_the_one_that_comes_second(mak
     project.run("run")
     project.sql("insert into raced.arrived values (1, 3, 'slow')")
     rival = Rival("raced.contested", batch=2)
-    result = project.invoke("run", "--select", "contested", callbacks=[rival])
+    with sessions_with(SHARED):
+        result = project.invoke("run", "--select", "contested", callbacks=[rival])
     rival.thread.join()
     assert not result.success
     assert "DELTA_CONCURRENT_APPEND" in result.result.results[0].message

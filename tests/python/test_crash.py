@@ -16,9 +16,9 @@ OTHER = b'{"engine": "other"}'.hex()  # what a table was created for, as its pro
 # What comes before the rows are classified only reads.
 LEDGER_STEPS = [
     case("describe query", full=True),
-    case("cache table `crash__{}__unread", full=True),
+    case("cache lazy table `crash__{}__unread", full=True),
     case("select grouping(", full=True),
-    case("cache table `crash__{}__classified"),
+    case("cache lazy table `crash__{}__classified"),
     case("insert overwrite table crash.{}__manifest"),
     case("drop view"),
 ]
@@ -96,7 +96,7 @@ def test_each_engine_dies_before_its_rows_are_written(crash, living: list[str], 
 @pytest.mark.full
 def test_two_runs_that_die_one_after_the_other(crash, dying: list[str], target: str) -> None:
     project, life = crash
-    for begins in (APPEND[target], "cache table `crash__{}__classified"):
+    for begins in (APPEND[target], "cache lazy table `crash__{}__classified"):
         stage(project, life.next_block())
         project.invoke("run", "--select", *dying, callbacks=[Failpoint(tuple(dying), begins, 1)])
     project.run("run", "--select", *built(dying))

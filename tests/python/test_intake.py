@@ -160,7 +160,7 @@ class Arrival:
 @pytest.mark.parametrize(
     ("block", "begins"),
     [
-        ("b", "cache table `intake__kept__classified"),
+        ("b", "cache lazy table `intake__kept__classified"),
         pytest.param("d", "insert overwrite table intake.kept__manifest", marks=pytest.mark.full),
         pytest.param("f", "insert overwrite table intake.kept partition", marks=pytest.mark.full),
     ],

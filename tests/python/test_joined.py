@@ -194,7 +194,9 @@ class World:
 
     def die(self) -> None:
         """A run dies before one of its statements."""
-        begins = self.random.choice(("cache table", "insert overwrite table", "insert into", "drop view", "describe", "select"))
+        begins = self.random.choice(
+            ("cache lazy table", "insert overwrite table", "insert into", "drop view", "describe", "select")
+        )
         name = self.random.choice([*self.joined, *LEDGERS])
         self.project.invoke("run", callbacks=[Failpoint((name,), begins, self.random.randint(1, 4))])
 
@@ -239,8 +241,12 @@ def test_whatever_happens_final_is_the_join_of_the_finals(project, joined, seed:
 
 # Where a run of a joined ledger dies: before the statement that begins so.
 STATEMENTS = (
-    *("select substring_index", "cache table `dying__wide__changed_shops", "cache table `dying__wide__stayed"),
-    *("cache table `dying__wide__unread", "cache table `dying__wide__classified", "insert overwrite table dying.wide__manifest"),
+    *("select substring_index", "cache lazy table `dying__wide__changed_shops", "cache lazy table `dying__wide__stayed"),
+    *(
+        "cache lazy table `dying__wide__unread",
+        "cache lazy table `dying__wide__classified",
+        "insert overwrite table dying.wide__manifest",
+    ),
     *("insert overwrite table dying.wide ", "insert into dying.wide ", "drop view"),
 )
 

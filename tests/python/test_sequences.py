@@ -18,6 +18,7 @@ from support.sessions import set_in_sessions
 EVENTS = {"key": "id", "is_deleted": "is_deleted", "order_by": "position", "block": "block"}
 LEDGERS = {
     "versioned": EVENTS | {"version": "version"},
+    "forgetful": EVENTS | {"version": "version", "tombstone_retention": 2},
     "arriving": EVENTS | {"engine": "collapsing"},
     "winning": EVENTS | {"engine": "replacing", "version": "version"},
     "first": {"engine": "deduplicating", "key": "id", "order_by": "position", "block": "block"},
@@ -65,7 +66,8 @@ class Sequence:
 
     Blocks are numbered as they land. A row is (id, version, is_deleted); its amount follows from id and version, so that a row
     that comes again is the same. `folded` has the blocks of each batch, `undone` of each batch that was taken back the number
-    of the undo and, if it was brought back, that of the redo.
+    of the undo and, if it was brought back, that of the redo. `forgotten` has, by the last batch at an optimize, the tombstones
+    that it dropped, {id: version}.
     """
 
     def __init__(self, project: DbtProject, name: str, seed: int) -> None:
@@ -74,6 +76,7 @@ class Sequence:
         self.blocks: list[list[tuple]] = []
         self.folded: dict[int, list[int]] = {}
         self.undone: dict[int, list[int]] = {}
+        self.forgotten: dict[int, dict[int, int]] = {}
         self.base = 0
         self.projections = ["sums", "rollup"] if name != "winning" else []
         self.end_session: Callable[[], None] = lambda: None
@@ -115,7 +118,9 @@ class Sequence:
 
     def die(self) -> None:
         """A run dies before one of its statements, and the next goes on."""
-        begins = self.random.choice(("cache table", "insert overwrite table", "insert into", "drop view", "describe", "select"))
+        begins = self.random.choice(
+            ("cache lazy table", "insert overwrite table", "insert into", "drop view", "describe", "select")
+        )
         failpoint = Failpoint((self.random.choice(self._built()),), begins, self.random.randint(1, 3))
         self.project.invoke("run", "--select", "stage", *self._built(), callbacks=[failpoint])
         self.run()
@@ -126,12 +131,17 @@ class Sequence:
         before = self.project.batches(f"sequences.{self.name}")
         assert operate(self.project, "optimize", model=self.name, keep_batches=keep).success
         after = self.project.batches(f"sequences.{self.name}")
-        self.base = -min([*after, 0])
         assert len(after) <= len(before) or keep
+        if self.name == "forgetful" and -after[0] > self.base:
+            read = [block for batch, blocks in self.folded.items() if self._counts(batch) for block in blocks]
+            oldest = max(version for block in read for _, version, _ in self.blocks[block]) - 2
+            known = self._last_states(-after[0])
+            self.forgotten[before[-1]] = {id_: at for id_, (at, deleted) in known.items() if deleted and at < oldest}
+        self.base = -min([*after, 0])
 
     def undo(self) -> None:
         """The newest batch that counts is taken back, and perhaps brought back, twice each."""
-        counting = [number for number in sorted(self.folded) if number > self.base and len(self.undone.get(number, [])) % 2 == 0]
+        counting = [number for number in sorted(self.folded) if number > self.base and self._counts(number)]
         counting = counting if self.name in ("versioned", "arriving") else []
         times = self.random.choice((2, 4)) if counting else 0
         for arguments in ({}, {}, {"redo": True}, {"redo": True})[:times]:
@@ -145,7 +155,7 @@ class Sequence:
         self.project.run("run", "--full-refresh", "--select", "stage", self.name)
         self.run()
         self.base = self.project.batches(f"sequences.{self.name}")[0] * -1
-        self.undone = {}
+        self.undone, self.forgotten = {}, {}
 
     def widen(self) -> None:
         """The stage has a new column."""
@@ -168,20 +178,29 @@ class Sequence:
 
     def expected(self, upto: int | None = None) -> Rows:
         """Give {id: (version, amount)} of the live rows after a batch, by default the last."""
+        last = self._last_states(upto)
+        return {id_: (version, 100 * version + id_) for id_, (version, deleted) in last.items() if not deleted}
+
+    def _last_states(self, upto: int | None) -> dict[int, tuple[int, bool]]:
+        """Give {id: (version, is_deleted)} of what each key has seen last, up to a batch or in all."""
         last: dict[int, tuple[int, bool]] = {}
         for batch, blocks in sorted(self.folded.items()):
-            turns = [number for number in self.undone.get(batch, []) if upto is None or number <= upto]
-            counts = (upto is None or batch <= upto) and len(turns) % 2 == 0
+            for _, dropped in sorted((at, dropped) for at, dropped in self.forgotten.items() if at < batch):
+                last = {id_: state for id_, state in last.items() if state != (dropped.get(id_), True)}
+            counts = (upto is None or batch <= upto) and self._counts(batch, upto)
             for id_, version, deleted in (row for block in blocks if counts for row in self.blocks[block]):
                 old = last.get(id_)
                 newer = {
-                    "versioned": lambda old=old, new=(version, deleted): old is None or new > old,
                     "arriving": lambda: True,
                     "winning": lambda old=old, new=version: old is None or new >= old[0],
                     "first": lambda old=old: old is None,
-                }[self.name]()
+                }.get(self.name, lambda old=old, new=(version, deleted): old is None or new > old)()
                 last[id_] = (version, deleted) if newer else old
-        return {id_: (version, 100 * version + id_) for id_, (version, deleted) in last.items() if not deleted}
+        return last
+
+    def _counts(self, batch: int, upto: int | None = None) -> bool:
+        """Give whether a batch counts after another one, by default after the last: what was taken back twice counts again."""
+        return sum(1 for number in self.undone.get(batch, []) if upto is None or number <= upto) % 2 == 0
 
     def check(self) -> None:
         """Compare all that can be read with what must be."""
@@ -258,7 +277,7 @@ STEPS = (
     *(Sequence.undo, Sequence.refresh, Sequence.widen, Sequence.change_session, Sequence.add_projection),
 )
 CASES = [("versioned", 1)]
-FULL = [(name, seed) for seed in range(2, 52) for name in LEDGERS]
+FULL = [(name, seed) for seed in range(2, 42) for name in LEDGERS]
 
 
 @pytest.mark.only("parquet", "delta", "iceberg")

@@ -90,3 +90,9 @@ def test_settings_name_columns_in_letters_of_either_case(staged) -> None:
     assert project.rows("select userid, version from live_letters") == [(2, 3)]
     assert project.rows("select userid from letter_sums group by userid having sum(ledger_sign) > 0") == [(2,)]
     assert "userId" in project.sql("select * from lettered").columns
+    respelled = "select ID, Version as version, IS_DELETED, Block, userid as uSERiD from staged.stg_letters_first"
+    project.sql("create view staged.stg_letters_first as select *, id as userid from staged.letters")
+    project.sql(f"create or replace view staged.stg_letters as {respelled}")
+    project.sql("insert into staged.letters values (3, 1, false, 'c')")
+    project.run("run", "--select", "lettered")
+    assert sorted(project.rows("select userid, id from live_letters")) == [(2, 2), (3, 3)]
