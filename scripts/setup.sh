@@ -5,6 +5,7 @@
 #   setup_java                      finds Java 17 or 21 (installs 17 as root with apt-get), exports JAVA_HOME
 #   setup_venv requirements.txt     makes or mends .venv so that it holds this lock, sets VENV_PYTHON
 #   setup_classes                   after both: archives Spark's classes once, so that sessions start in half of the time
+#   setup_local_files               after both: fetches a jar with which Hadoop writes local files without starting a process for each
 #   setup_other 'spark 3.5'         before setup_venv "$OTHER_LOCK": other releases of Spark or dbt, in a .venv of their own
 #   setup_docs                      makes or mends .venv-docs, which builds the documentation, sets DOCS_PYTHON
 #
@@ -308,3 +309,27 @@ setup_classes() {
     fi
     export SPARK_SUBMIT_OPTS="${SPARK_SUBMIT_OPTS:+$SPARK_SUBMIT_OPTS }-XX:SharedArchiveFile='$archive'"
 }
+
+# --- Local files ----------------------------------------------------------------------------------------------------
+
+# Without its native library, which pyspark does not have, Hadoop starts a process (chmod, ls) for each file and folder that it makes or
+# looks at: a tenth of a small run. This file system asks Java instead. It is for tests: exports COLLAPSING_LOCAL_FILES, the jar's path.
+setup_local_files() {
+    local name=hadoop-bare-naked-local-fs version=0.1.0 log=$COLLAPSING_LOCAL/logs/local-files.log ivy
+    local digest=e0cc30fb0531eb0b59468dc0abf5b257533d2365b5e9f45e795edd707aa78c62
+    local jar=$VENV/$name-$version.jar
+    if [ ! -f "$jar" ]; then
+        setup_say "fetching $name"
+        for ivy in "$VENV"/lib/python*/site-packages/pyspark/jars/ivy-*.jar; do break; done
+        if ! "${JAVA_HOME:+$JAVA_HOME/bin/}java" -jar "$ivy" -cache "$VENV/.ivy" -types jar -notransitive -dependency com.globalmentor "$name" "$version" \
+            -retrieve "$VENV/[artifact]-[revision].[ext]" >"$log" 2>&1 </dev/null || ! _has_digest "$jar" "$digest"; then
+            rm -f "$jar"
+            setup_say "$name could not be fetched, which only makes tests slower; see $log"
+            return
+        fi
+    fi
+    export COLLAPSING_LOCAL_FILES=$jar
+}
+
+_has_digest() { "$VENV_PYTHON" -c 'import hashlib, sys
+sys.exit(hashlib.sha256(open(sys.argv[1], "rb").read()).hexdigest() != sys.argv[2])' "$@"; }

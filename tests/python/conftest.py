@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from support.dbt_project import REPOSITORY, DbtProject, stranger_files, write_files
 from support.processes import REMOTE
-from support.sessions import IN_MEMORY, JAVA_OPTIONS, OF_SPARK_4, SHORT_LIVED, set_in_sessions
+from support.sessions import IN_MEMORY, JAVA_OPTIONS, LOCAL_FILES, OF_SPARK_4, SHORT_LIVED, set_in_sessions, use_local_files
 from support.targets import SERVERS, TARGETS
 
 
@@ -71,9 +71,14 @@ LONG = (
 )
 
 
+def is_short_lived(config: pytest.Config) -> bool:
+    """Give whether the session has the settings of one that is over after minutes."""
+    return config.getoption("--target") == "parquet" and not config.getoption("--full")
+
+
 def is_in_memory(config: pytest.Config) -> bool:
     """Give whether the tables are in a catalog that ends with the session."""
-    return config.getoption("--target") == "parquet" and not (config.getoption("--full") or config.getoption("--hive"))
+    return is_short_lived(config) and not config.getoption("--hive")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -137,9 +142,9 @@ def local(tmp_path_factory: pytest.TempPathFactory, target: str, request: pytest
         "DBT_WRITE_JSON": "false",  # for those who need them, --write-json
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
-    if target == "parquet" and not request.config.getoption("--full"):
+    if is_short_lived(request.config):
         os.environ["SPARK_SUBMIT_OPTS"] = " ".join([os.environ.get("SPARK_SUBMIT_OPTS", ""), *JAVA_OPTIONS])
-        set_in_sessions(SHORT_LIVED | (IN_MEMORY if is_in_memory(request.config) else {}))
+        set_in_sessions(SHORT_LIVED | LOCAL_FILES | (IN_MEMORY if is_in_memory(request.config) else {}))
     for stage in ("flight_events", "aircraft_events"):
         (folder / "landing" / stage).mkdir(parents=True)
     if target == "s3":
@@ -169,6 +174,8 @@ def spark(repository: DbtProject, request: pytest.FixtureRequest) -> SparkSessio
     assert request.config.getoption("--target") == "cluster" or request.config.getoption("--ansi") == (
         session.conf.get("spark.sql.ansi.enabled") == "true"
     )
+    if is_short_lived(request.config):
+        use_local_files(session)
     return session
 
 

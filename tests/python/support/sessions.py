@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from dbt.adapters.spark.connections import SparkCredentials
+from pyspark.sql import SparkSession
 
 # What suits a session that lives for minutes, beside another one on two cores. Java: without the second compiler, which would
 # fill both cores, with more room for the code of the first, and with room for what small queries leave behind.
@@ -31,6 +33,8 @@ OF_SPARK_4 = {
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
     "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
 }
+# The jar that scripts/setup.sh fetches, see there; where there is none, local files are Hadoop's.
+LOCAL_FILES = {"spark.jars": os.environ["COLLAPSING_LOCAL_FILES"]} if "COLLAPSING_LOCAL_FILES" in os.environ else {}
 # A third of a small run's time goes into Hive's metastore, which test_hive.py has.
 IN_MEMORY = {"spark.sql.catalogImplementation": "in-memory"}
 
@@ -48,6 +52,13 @@ def set_in_sessions(settings: dict[str, str]) -> Callable[[], None]:
 
     SparkCredentials.__post_init__ = with_settings
     return lambda: setattr(SparkCredentials, "__post_init__", as_dbt_has_it)
+
+
+def use_local_files(spark: SparkSession) -> None:
+    """Have the class in LOCAL_FILES write local files. No setting can: Java would look for it before Spark has added the jar."""
+    if LOCAL_FILES:
+        spark.sparkContext._jsc.hadoopConfiguration().set("fs.file.impl", "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem")
+        spark._jvm.org.apache.hadoop.fs.FileSystem.closeAll()
 
 
 @contextmanager
