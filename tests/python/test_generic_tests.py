@@ -190,7 +190,7 @@ COLLAPSED = {
     "invented": [("surplus", '{"id":4}', 2, 0), ("versions_not_rising", '{"id":4}', 1, 0)],
 }
 # Models that only the full run has: others by default show the same findings, or those of the same rule.
-IN_FULL = ("invented", "rebuilt", "compacted", "recent", "wrong_price", "far", "of_rebuilt", "stage_recent")
+IN_FULL = ("invented", "rebuilt", "compacted", "recent", "wrong_price", "far", "of_rebuilt", "stage_recent", *OTHERS)
 pytestmark = pytest.mark.only("parquet")  # breaks tables by their partitions
 
 

@@ -138,6 +138,7 @@ def test_the_state_after_each_batch_is_what_final_shows(tools) -> None:
     assert whole[-3:] == [(None, "staged", "applied"), (1, "appended", "state"), (1, "state", "live")]
 
 
+@pytest.mark.full
 def test_the_life_of_a_key_is_printed(tools, capsys) -> None:
     capsys.readouterr()
     assert operate(tools, "explain_key", model="orders", key=2).success
