@@ -57,6 +57,8 @@ with
 {%- set history = key + ['ledger_batch'] if by_batch else key -%}
 {%- set partition = collapsing._row_list(history) -%}
 {%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
+{%- set skipped = ['ledger_skipped'] if engine.unread else [] -%}
+{%- set taken = kept + ['ledger_delete', 'ledger_arrival', 'ledger_block', 'ledger_batch'] + skipped -%}
 {%- set whole_key = 'partition by ' ~ partition ~ ' order by ' ~ collapsing._counting_order(settings, columns)
     ~ ' rows between unbounded preceding and unbounded following' -%}
 -- the rows that are decided about
@@ -121,16 +123,7 @@ numbered as (
 -- each row with its decision
 classified as (
     select
-        {%- if by_batch %}
-        incoming.*,
-        {%- else %}
-        {{ collapsing._select_list(kept, of='incoming') }},
-        incoming.ledger_delete,
-        incoming.ledger_arrival,
-        incoming.ledger_block,
-        incoming.ledger_batch,
-        {{- ' incoming.ledger_skipped,' if engine.unread }}
-        {%- endif %}
+        {{ 'incoming.*' if by_batch else collapsing._select_list(taken, of='incoming') }},
         {%- if touched %}
         struct({{ collapsing._row_list(kept + ['ledger_sign'], of='last_state') }}) as ledger_last_state,
         {{ collapsing._applies(engine, settings, columns) }} as ledger_applies,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
@@ -45,8 +46,17 @@ class Rival:
         self._spark.sql(self._insert)
 
 
+@pytest.fixture
+def shared() -> Iterator[None]:
+    """Sessions that the package cannot take for those of the only writer."""
+    with sessions_with(SHARED):
+        yield
+    for name in SHARED:
+        SparkSession.builder.getOrCreate().conf.unset(name)
+
+
 @pytest.mark.only("delta")
-def test_of_two_writers_of_one_batch_delta_refuses_the_one_that_comes_second(make_project) -> None:
+def test_of_two_writers_of_one_batch_delta_refuses_the_one_that_comes_second(make_project, shared) -> None:
     project = make_project(
         "raced",
         {
@@ -59,8 +69,7 @@ def test_of_two_writers_of_one_batch_delta_refuses_the_one_that_comes_second(mak
     project.run("run")
     project.sql("insert into raced.arrived values (1, 3, 'slow')")
     rival = Rival("raced.contested", batch=2)
-    with sessions_with(SHARED):
-        result = project.invoke("run", "--select", "contested", callbacks=[rival])
+    result = project.invoke("run", "--select", "contested", callbacks=[rival])
     rival.thread.join()
     assert not result.success
     assert "DELTA_CONCURRENT_APPEND" in result.result.results[0].message
