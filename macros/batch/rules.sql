@@ -82,7 +82,8 @@
     upper and lower case in names.
 #}
 {% macro _column_changes(described, wanted) %}
-    {% set stored, types, changes = described.columns | map(attribute='name') | map('lower') | list, {}, {'added': [], 'other': []} %}
+    {% set types, changes = {}, {'added': [], 'other': []} %}
+    {% set stored = described.columns | map(attribute='name') | map('lower') | list %}
     {% for column in wanted %}
         {% do types.update({column.name | lower: column.dtype}) %}
         {% do changes.added.append(column) if column.name | lower not in stored %}
