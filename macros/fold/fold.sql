@@ -180,16 +180,16 @@ select
     ledger_batch
 from {{ source }}
 lateral view explode({{ collapsing._appended_signs(settings, looked_up) }}) appended as ledger_sign
-where {{ collapsing._is_appended(settings) }}
+where {{ collapsing._is_appended(settings) }} and appended.ledger_sign is not null
 {%- endmacro %}
 
 
-{# Returns SQL for the signs of the rows that an event appends if it applies. #}
+{# Returns SQL for the signs of the rows that an event appends if it applies; NULL stands for none. #}
 {% macro _appended_signs(settings, looked_up) %}
     {% set engine = collapsing._engine(settings) %}
     {% set cancel = ['if(ledger_last_state.ledger_sign = 1, -1, null)'] if looked_up and engine.cancels else [] %}
     {% set own = 'if(ledger_delete, ' ~ (0 if engine.tombstones else 'null') ~ ', 1)' %}
-    {{ return('array_compact(array(' ~ (cancel + [own]) | join(', ') ~ '))') }}
+    {{ return('array(' ~ (cancel + [own]) | join(', ') ~ ')') }}
 {% endmacro %}
 
 
