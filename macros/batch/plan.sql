@@ -21,8 +21,8 @@
 
 {#
     Caches the rows of a query once they are read, all of them by the next statement, and returns the session's temporary view that they
-    are read from, until _drop_cached drops it. A query that is not costly is a view alone. So is each on a SQL warehouse of Databricks, which has no such cache: there it reads the same
-    blocks each time.
+    are read from, until _drop_cached drops it. A query that is not costly is a view alone. So is each on a SQL warehouse of Databricks,
+    which has no such cache: there it reads the same blocks each time.
 #}
 {% macro _cache(relation, what, sql, is_costly=true) %}
     {% set view = collapsing._cached_view(relation, what) %}
