@@ -63,7 +63,7 @@
         {% endif %}
     {% endfor %}
     {% if lines %}
-        {% do collapsing._drop_cached(ledger) %}
+        {% do collapsing._drop_cached(ledger, model) %}
         {{ collapsing._raise(
             model.name, 'its stage has bad rows: nothing was appended, and no block counts as read.\n  ' ~ lines | join('\n  ')
             ~ ("\n  The setting 'on_bad_rows: reject' would reject them, and fold the others" if settings.block

@@ -41,8 +41,13 @@
 {% endmacro %}
 
 
-{# Drops what a run has cached of a model. What reads another view goes before it: Spark would plan it again otherwise. #}
-{% macro _drop_cached(relation, whats=['classified', 'unread']) %}
+{# Drops what a run may have cached of a model. What reads another view goes before it: Spark would plan it again otherwise. #}
+{% macro _drop_cached(relation, node) %}
+    {% set join = node.config.meta.collapsing.join %}
+    {% set whats = ['partials'] if collapsing._kind_if_any(node) == 'projection' else ['classified', 'unread'] %}
+    {% for name in join if join is mapping %}
+        {% do whats.extend(['stayed', 'changed_' ~ name] if loop.first else ['changed_' ~ name]) %}
+    {% endfor %}
     {% for what in whats %}
         {% do collapsing._execute('drop view if exists ' ~ collapsing._cached_view(relation, what)) %}
     {% endfor %}

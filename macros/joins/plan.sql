@@ -226,16 +226,3 @@
         'batch ' ~ batch.number ~ ': ' ~ parts | join(', ') ~ ' (state rows: ' ~ batch.states ~ ', cancel rows: ' ~ batch.cancels ~ ')'
     ) }}
 {% endmacro %}
-
-
-{#
-    Returns what a run of a model may have cached: the names that _drop_cached takes.
-#}
-{% macro _cached_with(node) %}
-    {% set given = node.config.meta.collapsing %}
-    {% set whats = ['partials'] if collapsing._kind_if_any(node) == 'projection' else ['classified', 'unread'] %}
-    {% for name in given.join if given.join is mapping %}
-        {% do whats.extend(['stayed', 'changed_' ~ name] if loop.first else ['changed_' ~ name]) %}
-    {% endfor %}
-    {{ return(whats) }}
-{% endmacro %}

@@ -38,7 +38,7 @@
         {%- if table.rebuild -%}
             {%- do collapsing._set_properties(ledger, {'collapsing.rules': collapsing._as_property(collapsing._rules_of(settings))}) -%}
         {%- endif -%}
-        {%- do collapsing._drop_cached(ledger, collapsing._cached_with(model)) -%}
+        {%- do collapsing._drop_cached(ledger, model) -%}
     {%- endif -%}
     {%- set line = collapsing._summary_of_joined(batch, sides) -%}
     {%- do collapsing._say(model.name, line) if batch.committed -%}

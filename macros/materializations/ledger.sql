@@ -47,7 +47,7 @@
             {%- do collapsing._commit(ledger, settings, table, batch, rows) -%}
         {%- endif -%}
     {%- endif -%}
-    {%- do collapsing._drop_cached(ledger) -%}
+    {%- do collapsing._drop_cached(ledger, model) -%}
     {%- do collapsing._report(batch, settings) -%}
     {%- do collapsing._pass_on_batches(ledger, batches, batch) if batches and settings.optimize == 'manual' -%}
 

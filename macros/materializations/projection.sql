@@ -37,7 +37,7 @@
                 {{ collapsing._append(projection, partials, table.upto) }}
             {% endcall %}
         {%- endif -%}
-        {%- do collapsing._drop_cached(projection, ['partials']) -%}
+        {%- do collapsing._drop_cached(projection, model) -%}
         {%- do collapsing._merge_many_partials(projection) if table.batches and table.after is not none and table.batches.later | length >= 16 -%}
     {%- endif -%}
     {%- do store_result('main', response=line) -%}

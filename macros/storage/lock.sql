@@ -42,7 +42,7 @@
         {% set relation = api.Relation.create(
             database=result.node.database, schema=result.node.schema, identifier=result.node.alias
         ) %}
-        {% do collapsing._drop_cached(relation, collapsing._cached_with(result.node)) %}
+        {% do collapsing._drop_cached(relation, result.node) %}
         {% do collapsing._release_lock(relation) %}
     {% endfor %}
 {% endmacro %}

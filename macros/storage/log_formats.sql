@@ -22,11 +22,11 @@
     is left out where no other process can write.
 #}
 {% macro _log_append(relation, sql, number) -%}
-{% if collapsing._file_format(relation) == 'delta' and collapsing._is_sole_writer() -%}
-insert into {{ relation }}
-{{ sql }}
-{%- elif collapsing._file_format(relation) == 'iceberg' -%}
+{% if collapsing._file_format(relation) == 'iceberg' -%}
 insert into {{ relation }} replace where ledger_batch = {{ number }}
+{{ sql }}
+{%- elif collapsing._is_sole_writer() -%}
+insert into {{ relation }}
 {{ sql }}
 {%- else -%}
 insert into {{ relation }}
