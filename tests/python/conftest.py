@@ -13,7 +13,16 @@ from pyspark.sql import SparkSession
 
 from support.dbt_project import REPOSITORY, DbtProject, stranger_files, write_files
 from support.processes import REMOTE
-from support.sessions import IN_MEMORY, JAVA_OPTIONS, LOCAL_FILES, OF_SPARK_4, SHORT_LIVED, set_in_sessions, use_local_files
+from support.sessions import (
+    IN_MEMORY,
+    JAVA_OPTIONS,
+    LOCAL_FILES,
+    OF_SPARK_4,
+    SHORT_LIVED,
+    set_in_sessions,
+    set_once,
+    use_local_files,
+)
 from support.targets import SERVERS, TARGETS
 
 
@@ -150,6 +159,7 @@ def local(tmp_path_factory: pytest.TempPathFactory, target: str, request: pytest
     if target == "s3":
         os.environ |= request.getfixturevalue("object_store")
     if target not in SERVERS:
+        set_once()
         set_in_sessions(OF_SPARK_4)
     if target in SERVERS:
         os.environ["SPARK_REMOTE"] = REMOTE  # the session of the tests, which both servers share, and dbt's on connect

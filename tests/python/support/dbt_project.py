@@ -11,6 +11,7 @@ import jinja2
 from dbt.cli.main import dbtRunner, dbtRunnerResult
 from dbt.contracts.graph.manifest import Manifest
 from dbt.version import __version__ as dbt_version
+from dbt_common.behavior_flags import BehaviorFlagRendered
 from dbt_common.events.base_types import EventMsg
 from pyspark.sql import SparkSession
 
@@ -34,6 +35,8 @@ def _once(method: Callable) -> Callable:
 
 jinja2.Environment.parse = _once(jinja2.Environment.parse)
 jinja2.Environment.compile = _once(jinja2.Environment.compile)
+# dbt reads the source of each function on the stack, at the start of each command, to say which module has a flag
+BehaviorFlagRendered._default_source = staticmethod(lambda: "dbt.adapters")
 
 VIEW = "{{ config(materialized='view') }}\n"
 # Variables on which the names of tables depend: dbt asks for them when it parses. Others are looked up when a model runs.

@@ -39,6 +39,21 @@ LOCAL_FILES = {"spark.jars": os.environ["COLLAPSING_LOCAL_FILES"]} if "COLLAPSIN
 IN_MEMORY = {"spark.sql.catalogImplementation": "in-memory"}
 
 
+def set_once() -> None:
+    """Have pyspark set the settings of a session once: dbt-spark asks for the session before each statement, with all of them."""
+    as_pyspark_has_it, last = SparkSession.Builder.getOrCreate, {}
+
+    def get_or_create(builder: SparkSession.Builder) -> SparkSession:
+        options, session = dict(builder._options), SparkSession._instantiatedSession
+        if session is None or options != last.get(session):
+            session = as_pyspark_has_it(builder)
+            if options:
+                last[session] = options
+        return session
+
+    SparkSession.Builder.getOrCreate = get_or_create
+
+
 def set_in_sessions(settings: dict[str, str]) -> Callable[[], None]:
     """Have settings in the sessions that dbt-spark makes, over those of the profile and over its own word on ANSI.
 
@@ -57,8 +72,11 @@ def set_in_sessions(settings: dict[str, str]) -> Callable[[], None]:
 def use_local_files(spark: SparkSession) -> None:
     """Have the class in LOCAL_FILES write local files. No setting can: Java would look for it before Spark has added the jar."""
     if LOCAL_FILES:
-        spark.sparkContext._jsc.hadoopConfiguration().set("fs.file.impl", "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem")
-        spark._jvm.org.apache.hadoop.fs.FileSystem.closeAll()
+        files, settings = spark._jvm.org.apache.hadoop.fs.FileSystem, spark.sparkContext._jsc.hadoopConfiguration()
+        settings.set("fs.file.impl", "com.globalmentor.apache.hadoop.fs.BareLocalFileSystem")
+        files.closeAll()
+        # whoever asks first, with settings of their own, has it made for all
+        files.get(spark._jvm.java.net.URI("file:///"), settings)
 
 
 @contextmanager
