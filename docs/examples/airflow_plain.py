@@ -1,6 +1,7 @@
 """Airflow with plain operators: fold every five minutes, look after the ledgers, optimize once a day.
 
-Needs apache-airflow, and on the worker a dbt project with the package `collapsing`. DBT_PROJECT_DIR is its folder.
+Needs apache-airflow, and on the worker a dbt project with the package `collapsing`. DBT_PROJECT_DIR is its folder. The pool is
+created once: `airflow pools set shop_dbt 1 "one dbt command at a time"`.
 """
 
 from __future__ import annotations
@@ -17,9 +18,16 @@ LEDGERS = "config.materialized:incremental_ledger"
 # Limits of collapsing.status. A run that is late by one turn is no alarm.
 LIMITS = "{unread_blocks: 20, lag_batches: 5, last_rejects: 0}"
 
-# A run that meets another one on a ledger fails at once and has changed nothing, so that trying again is safe. So is a run that
-# was killed in the middle: the next one recovers.
-DEFAULTS = {"retries": 3, "retry_delay": dt.timedelta(minutes=1), "retry_exponential_backoff": True}
+# A run that fails has changed nothing, so that trying again is safe. The next run recovers from one that was killed, too,
+# but on a server only after its lock is gone: retries fail until somebody has made sure that its last statement has ended,
+# and has called collapsing.unlock, or until the lock is older than the variable collapsing_lock_timeout_hours (6).
+# The pool has one slot, so that the tasks of both DAGs take turns: an optimize leaves out a ledger that is being written.
+DEFAULTS = {
+    "pool": "shop_dbt",
+    "retries": 3,
+    "retry_delay": dt.timedelta(minutes=1),
+    "retry_exponential_backoff": True,
+}
 
 with DAG(
     "shop_fold",
@@ -32,7 +40,8 @@ with DAG(
     run = BashOperator(
         task_id="run",
         bash_command=f"{DBT} run --select {LEDGERS}+",
-        execution_timeout=dt.timedelta(minutes=30),
+        # an alarm, several times as long as the longest run: it kills dbt, and leaves the lock behind
+        execution_timeout=dt.timedelta(hours=2),
     )
     # fails where a figure is above its limit: Airflow's own alerts on failure tell of rejects and of ledgers that are late
     status = BashOperator(
@@ -45,18 +54,20 @@ with DAG(
 
 with DAG(
     "shop_optimize",
-    schedule="30 3 * * *",
+    schedule="32 3 * * *",  # not at a minute at which a fold begins
     start_date=dt.datetime(2026, 1, 1),
     catchup=False,
     max_active_runs=1,
     default_args=DEFAULTS,
 ) as optimize:
-    # a ledger that is being written is left out, and due again tomorrow
+    # both go before the folds that wait for the pool's slot
     BashOperator(
         task_id="optimize",
         bash_command=f"{DBT} run-operation collapsing.optimize --args '{{dead_share: 0.3, batches: 200}}'",
+        priority_weight=10,
     )
     BashOperator(
         task_id="tests",
         bash_command=f"{DBT} test --select {LEDGERS} config.materialized:incremental_projection",
+        priority_weight=10,
     )
