@@ -47,7 +47,8 @@
     {% for name in ((asked or [none]) if is_list else [asked] if asked is not none else []) %}
         {% do found.append(collapsing._asked_model(operation, name)) %}
     {% endfor %}
-    {% for node in graph.nodes.values() if asked is none and node.config.materialized.removeprefix('incremental_') in kinds %}
+    {% set all = graph.nodes.values() if asked is none else [] %}
+    {% for node in all if collapsing._is_built_here(node) and collapsing._kind_of(node, operation) in kinds %}
         {% do found.append(node) %}
     {% endfor %}
     {{ return(found if asked is not none else found | sort(attribute='name')) }}

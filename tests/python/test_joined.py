@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections import Counter
 from collections.abc import Callable
@@ -394,6 +395,9 @@ def test_optimize_waits_for_a_joined_reader_and_status_tells_of_it(small: DbtPro
     assert f"{'joined ledger wide':28} has read up to batch {read} of {read + 1}, 1 behind" in capsys.readouterr().out
     assert operate(project, "optimize", model="shops").success
     assert project.batches("small.shops") == [-read, read + 1]
+    operate(project, "status", format="json")
+    known = {ledger["model"]: ledger["batches"] for ledger in json.loads(capsys.readouterr().out.splitlines()[-1])}
+    assert known.keys() == {"orders", "shops", "wide"} and known["wide"].startswith("1 to "), "a joined ledger is one of all"
     operate(project, "status", model="wide")
     said = capsys.readouterr().out
     assert f"{'ledger shops':28} has read up to batch {read} of {read + 1}" in said and f"{'engine':28} joined\n" in said
