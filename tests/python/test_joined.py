@@ -114,8 +114,9 @@ class World:
             for beside in ("", "__manifest", "__dropped"):
                 project.sql(f"drop table if exists {self.schema}.{name}{beside}")
         for name, columns in STAGES.items():
-            project.sql(f"drop table if exists {self.schema}.arrived_{name}")
-            project.sql(f"create table {self.schema}.arrived_{name} ({columns}) using parquet")
+            # not dropped: in Iceberg's session catalog a plain table leaves its folder, where none can be made again
+            project.sql(f"create table if not exists {self.schema}.arrived_{name} ({columns}) using parquet")
+            project.sql(f"truncate table {self.schema}.arrived_{name}")
 
     def land(self, *names: str | None) -> None:
         """Blocks arrive, of any ledger where None is given: rows that are new, changed, late, deleted, or come again."""
