@@ -357,11 +357,24 @@ def test_what_is_not_in_use_and_what_is_not_new_appends_nothing(small: DbtProjec
     project.invoke("run", "--select", "wide", callbacks=[hear])
     assert project.batches("small.wide") == batches
     assert not [statement for statement in executed if statement.startswith(("cache", "insert"))], executed
+    # an order that is again what it was, and one that is not, while no shop has changed
+    _land(project, "orders", "c again", 9, (3, 1, 98))
+    project.run("run", "--select", "orders")
+    assert operate(project, "undo", model="orders").success
+    _land(project, "orders", "c alone", 11, (5, 9, 55))
+    project.run("run", "--select", "orders", "wide")
+    assert _batch(project, "id", "amount", "region", "ledger_sign") == [(5, 50, "east", -1), (5, 55, "east", 1)]
+    assert operate(project, "undo", model="orders").success
+    project.run("run", "--select", "wide")
+    assert _batch(project, "id", "amount", "region", "ledger_sign") == [(5, 55, "east", -1), (5, 50, "east", 1)]
 
 
 def test_a_preview_shows_what_the_next_run_appends(small: DbtProject, target: str, full: bool) -> None:
     """However often that run dies: before it appends, and after that."""
     project = small
+    _land(project, "orders", "back and forth", 20, (4, None, 77))
+    project.run("run", "--select", "orders")
+    assert operate(project, "undo", model="orders").success
     _land(project, "orders", "d", 10, (3, 1, 33))
     _land(project, "shops", "d", 6, (2, "far south", "2"))
     project.run("run", "--select", "orders", "shops")
@@ -457,6 +470,8 @@ def test_what_is_rebuilt_and_why(small: DbtProject, full: bool) -> None:
     if full:
         _check_rebuilt_for_settings(project, run, live, last)
     kept = [("a", 93), ("b", 11), ("c", 50)] if full else live()
+    project.drop_batch("small.shops", project.batches("small.shops")[-1])  # as where a table is restored to what it was
+    assert "shops has been rebuilt" in run("run", "--select", "wide")
     for beside in ("", "__manifest"):
         project.sql(f"drop table small.shops{beside}")
     assert "shops has been rebuilt" in run("run") and live() == kept
