@@ -101,7 +101,7 @@
 
 
 {#
-    Gives the other sides the range of the keys that the cached rows look up there, and returns how many `rows` are cached, and how many of them are
+    Sets the other sides' range of the keys that the cached rows look up there, and returns how many `rows` are cached, and how many of them are
     `states` and `cancels` if no row that they find has changed.
 #}
 {% macro _profile_unread_keys(view, sides) %}

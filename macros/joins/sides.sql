@@ -89,7 +89,7 @@
 
 
 {#
-    Gives each side its columns, spelled as its table has them, and checks that all that the settings name are there, that columns
+    Sets the columns of each side, spelled as its table has them, and checks that all that the settings name are there, that columns
     which are compared have one type, and that no name is there twice. Returns the columns of the joined ledger, [{name, dtype}].
 #}
 {% macro _take_columns(settings, sides) %}

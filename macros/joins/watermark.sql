@@ -36,7 +36,7 @@
 
 
 {#
-    Gives each side `after`: the batch up to which the joined ledger has read it, or none where everything is to be read.
+    Sets `after` of each side: the batch up to which the joined ledger has read it, or none where everything is to be read.
     Returns in words why a ledger that has batches cannot go on from there, or none.
 #}
 {% macro _find_unread(ledger, sides, batches) %}
