@@ -15,7 +15,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -270,8 +270,7 @@ class Demo:
             rows = self.dbt.query(f"select * from {model.relation_name} limit {ROWS_SHOWN}")
             shown[name] = rows
             numeric = [name for name in rows if report.is_numeric(rows[name])]
-            cells = [[report.formatted(cell) for cell in row] for row in rows.itertuples(index=False)]
-            self.console.print(self.table(f"{name}, first {len(rows)} rows", list(rows), cells, numeric))
+            self.console.print(self.table(f"{name}, first {len(rows)} rows", list(rows), report.cells(rows), numeric))
         return shown
 
     def write_report(self, proofs: list[report.Proof], others: int, marts: dict[str, pd.DataFrame]) -> None:
@@ -295,7 +294,7 @@ class Demo:
         self.console.print(f"Report: {path}", soft_wrap=True, highlight=False)
 
     @staticmethod
-    def table(title: str, columns: list[str], rows: list[list[str]], numeric: Sequence[str] = ("seconds",)) -> Table:
+    def table(title: str, columns: list[str], rows: Iterable[Sequence[str]], numeric: Sequence[str] = ("seconds",)) -> Table:
         """Lay out a table for the terminal; nothing is cut off, ``numeric`` columns go to the right."""
         table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", title_style="bold")
         for column in columns:

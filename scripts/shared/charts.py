@@ -36,8 +36,8 @@ def figure(title: str, draw: Callable[[int], str]) -> str:
 
 
 def legend(series: Sequence[Series]) -> str:
-    """Name the colours of a chart."""
-    items = "".join(f'<li><i class="{one.colour}"></i>{escape(one.name)}</li>' for one in series)
+    """Name the colours of a chart that are seen in it."""
+    items = "".join(f'<li><i class="{one.colour}"></i>{escape(one.name)}</li>' for one in series if any(one.values))
     return f'<ul class="legend">{items}</ul>'
 
 

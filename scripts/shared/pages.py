@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
 
+DATE = re.compile(r"\d{4}-\d\d-\d\d( \d\d:\d\d)?")
 NUMBER = re.compile(r"[+-]?[\d,.]+( of [\d,]+)?|–|")
 
 STYLE = """
@@ -66,6 +67,7 @@ th, td { padding: .32rem .8rem .32rem 0; text-align: left; border-bottom: 1px so
 th { color: var(--muted); font-weight: 600; }
 td:last-child:not(.number) { min-width: 11rem; }
 .number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.date { white-space: nowrap; }
 td.wrong { color: var(--red); }
 footer { color: var(--muted); font-size: .85rem; }
 @media (max-width: 560px) {
@@ -82,7 +84,7 @@ footer { color: var(--muted); font-size: .85rem; }
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:
-    """Give a table; columns of numbers go to the right."""
+    """Give a table; columns of numbers go to the right, and dates are kept on one line."""
     rows = [list(row) for row in rows]
     numeric = [bool(rows) and all(is_number(row[place]) for row in rows) for place in range(len(columns))]
 
@@ -90,7 +92,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], caption: str
 
     def cells(row: Sequence[object]) -> str:
         return "".join(
-            f'<td{kind} data-column="{escape(column)}">{escape(text(value))}</td>'
+            f'<td{kind or date(value)} data-column="{escape(column)}">{escape(text(value))}</td>'
             for value, kind, column in zip(row, kinds, columns, strict=True)
         )
 
@@ -103,6 +105,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], caption: str
 def is_number(value: object) -> bool:
     """Tell whether a cell goes to the right: a number, or nothing in its place."""
     return value is None or isinstance(value, int | float) or bool(NUMBER.fullmatch(str(value)))
+
+
+def date(value: object) -> str:
+    """Give the class of a cell that is a date, for one that is none nothing."""
+    return " class=date" if DATE.fullmatch(str(value)) else ""
 
 
 def text(value: object) -> str:
