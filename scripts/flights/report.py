@@ -161,7 +161,7 @@ def compared(rows: pd.DataFrame) -> list[str]:
     merged = [abs(flights.get(("merge", month), 0) - flights.get(("original", month), 0)) for month in months]
     late = rows.groupby(["way", "flight_month"])["late"].sum()
     wrongly = [abs(late.get(("merge", month), 0) - late.get(("original", month), 0)) for month in months]
-    # an axis each: there are fifty times as many late arrivals in error as flights
+    # an axis each: the flights in error are too few to be seen beside the late arrivals
     errors = (("flights too many or too few", "red", merged), ("late arrivals too many or too few", "orange", wrongly))
     shown = [
         charts.figure(
