@@ -4,9 +4,7 @@
 #}
 {% macro _projection_settings(model_name, given) %}
     {% if given is not mapping or 'measures' not in given or 'group_by' not in given %}
-        {{ collapsing._raise(
-            model_name, "a projection needs 'group_by' and 'measures' in config(meta={'collapsing': {...}})"
-        ) }}
+        {{ collapsing._raise(model_name, "a projection needs 'group_by' and 'measures' in config(meta={'collapsing': {...}})") }}
     {% endif %}
     {% do collapsing._check_known(model_name, given, ['group_by', 'measures']) %}
 
@@ -23,7 +21,6 @@
         ) }}
     {% endif %}
 
-    {% set measures = [] %}
     {% if given.measures is not mapping or not given.measures %}
         {{ collapsing._raise_setting(
             model_name, 'measures', "a mapping of a name to an aggregate such as 'sum(x)'", given.measures
@@ -34,6 +31,7 @@
             model_name, 'group_by.' ~ name, 'SQL for one value: give each group a name of its own', sql
         ) }}
     {% endfor %}
+    {% set measures = [] %}
     {% for name, aggregate in given.measures.items() %}
         {% do measures.append(collapsing._measure(model_name, name, aggregate)) %}
     {% endfor %}
