@@ -445,6 +445,8 @@ def _check_rebuilt_for_settings(project: DbtProject, run: Callable, live: Callab
     assert "no new" not in run("run", "--full-refresh", "--select", "wide") and project.batches("small.wide") == [-last - 5]
     project.sql("drop table small.wide__manifest")
     assert "how far it has read orders is not known" in run() and live() == [("a", 93), ("b", 11), ("c", 50)]
+    _land(project, "shops", "g", 10, (10, "d", ""))  # so that a batch stands beside the base
+    project.run("run", "--select", "shops", "wide")
 
 
 def test_what_is_rebuilt_and_why(small: DbtProject, full: bool) -> None:
