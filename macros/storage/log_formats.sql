@@ -60,15 +60,21 @@ where
 {% endmacro %}
 
 
-{# Creates a table empty, in one commit that replaces the one that is there. Iceberg's history ends there, Delta's goes on. #}
+{#
+    Creates a table empty, in one commit that replaces the one that is there. Iceberg's history ends there, Delta's goes on. An Iceberg
+    table of other columns is dropped first: a Hive metastore compares columns by their place, and refuses for example text where a
+    number was.
+#}
 {% macro _log_recreate(relation, columns, properties) %}
+    {% set existing, is_iceberg = load_relation(relation), collapsing._file_format(relation) == 'iceberg' %}
     {#- by default Iceberg hashes what is written by partition: all of a batch to one task, and the order of a base is lost -#}
-    {% if collapsing._file_format(relation) == 'iceberg' %}
-        {% set properties = dict(
-            {'write.distribution-mode': 'none', 'write.spark.fanout.enabled': 'true'}, **properties
-        ) %}
+    {% if is_iceberg %}
+        {% set properties = dict({'write.distribution-mode': 'none', 'write.spark.fanout.enabled': 'true'}, **properties) %}
     {% endif %}
-    {% set existing = load_relation(relation) %}
-    {% do adapter.drop_relation(existing) if existing is not none and existing.is_view %}
+    {% if existing is not none and existing.is_view %}
+        {% do adapter.drop_relation(existing) %}
+    {% elif existing is not none and is_iceberg and collapsing._describe(relation).columns != columns %}
+        {% do collapsing._execute('drop table ' ~ relation ~ ' purge') %}
+    {% endif %}
     {% do collapsing._execute(collapsing._create_table('create or replace table', relation, columns, properties, {})) %}
 {% endmacro %}
