@@ -193,7 +193,7 @@ setup_other() {
         kind=${section%% *}
         grep -qxF "[$section]" "$others" || setup_stop "--$kind must be a release that requirements-other.txt has:" \
             "  $(sed -n "s/^\[$kind \(.*\)]$/\1/p" "$others" | tr '\n' ' ')" "or be left out; given: ${section#* }"
-        [ "$kind" = dbt ] || _spark_jars "${section#* }"
+        [ "$kind" = dbt ] || _for_release "${section#* }"
     done
     VENV=$COLLAPSING_ROOT/.venv$(printf -- '-%s' "$@" | tr ' ' -)
     VENV_PYTHON=$VENV/bin/python
@@ -210,8 +210,9 @@ setup_other() {
     ' "$others" "$COLLAPSING_ROOT/requirements-dev.txt" >"$COLLAPSING_ROOT/$OTHER_LOCK"
 }
 
-# The jars of Delta and Iceberg that belong to a release of Spark, for profiles.yml. Where there is none, Spark says so when it starts.
-_spark_jars() {
+# What profiles.yml has to know of a release of Spark: the jars of Delta and Iceberg that belong to it, and a setting that leaks memory in
+# one. Where there is no jar, Spark says so when it starts.
+_for_release() {
     local delta iceberg=1.11.0
     case $1 in
     3.5) delta=delta-spark_2.12:3.3.3 iceberg=iceberg-spark-runtime-3.5_2.12:$iceberg ;;
@@ -219,6 +220,7 @@ _spark_jars() {
     *) delta=delta-spark_$1_2.13:4.4.0 iceberg=iceberg-spark-runtime-$1_2.13:$iceberg ;;
     esac
     export COLLAPSING_DELTA=io.delta:$delta COLLAPSING_ICEBERG=org.apache.iceberg:$iceberg
+    [ "$1" != 4.0 ] || export COLLAPSING_KEEP_PLANS=false
 }
 
 # The documentation has an environment of its own: a project's own dbt and Spark need none of it.

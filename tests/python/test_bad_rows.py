@@ -15,7 +15,9 @@ BAD_ROWS = {
     "bad_sign": "(12, 1, null, 'a', 1, 1)",
 }
 # A mark of deletes may be text: what is no truth value is a bad row, in ANSI mode too.
-TEXT_MARKS = VIEW + "select * from values (1, 1, '0', 'good'), (2, 1, 'maybe', 'it''s bad') as t (id, version, is_deleted, block)"
+TEXT_MARKS = (
+    VIEW + "select * from values (1, 1, '0', 'good'), (2, 1, 'maybe', 'it\\'s bad') as t (id, version, is_deleted, block)"
+)
 
 
 def _bad_files() -> dict[str, str]:
@@ -24,7 +26,7 @@ def _bad_files() -> dict[str, str]:
     for reason, row in BAD_ROWS.items():
         files[f"models/stg_{reason}.sql"] = VIEW + (
             f"select cast(col1 as bigint) as id, cast(col2 as int) as version, cast(col3 as boolean) as is_deleted, "
-            f"cast(col7 as string) as block from values (10, 1, false, 'a', 1, 1, 'good'), {row[:-1]}, 'it''s bad')"
+            f"cast(col7 as string) as block from values (10, 1, false, 'a', 1, 1, 'good'), {row[:-1]}, 'it\\'s bad')"
         )
         files[f"models/{reason}.sql"] = model(f"ledger(ref('stg_{reason}'))", LEDGER)
     files["models/stg_text_mark.sql"] = TEXT_MARKS
@@ -79,6 +81,12 @@ def bad_rows(make_project, landing: Path):
         "insert into bad_rows.arrived values (1, 1, false, 10, 'b1'), (null, 1, false, 11, 'b1'), (null, null, null, 12, 'b1')"
     )
     return project, project.fails("run")
+
+
+@pytest.mark.only("parquet", "delta", "iceberg")
+def test_runs_that_fail_leave_nothing_cached(bad_rows) -> None:
+    project, _ = bad_rows
+    assert project.cached() == []
 
 
 @pytest.mark.parametrize("name", [*BAD_ROWS, "text_mark", "null_block"])

@@ -12,7 +12,7 @@ import pytest
 from support.dbt_project import LEDGER, VIEW, DbtProject, messages_of, model, statement_of, values
 from support.failpoint import Failpoint
 from support.lives import operate
-from support.targets import PLAIN
+from support.targets import PLAIN, SERVERS
 
 STAGES = {
     "orders": "id int, shop_id int, seller_id int, amount int, version int, is_deleted boolean, block string",
@@ -319,7 +319,7 @@ def _batch(project: DbtProject, *columns: str) -> list[tuple]:
     )
 
 
-def test_the_worked_example_of_the_docs(small: DbtProject) -> None:
+def test_the_worked_example_of_the_docs(small: DbtProject, target: str) -> None:
     project = small
     _land(project, "orders", "b", 2, (1, 2, 11))
     _land(project, "orders", "b", 2, (2, 1, 20), deleted=True)
@@ -336,6 +336,7 @@ def test_the_worked_example_of_the_docs(small: DbtProject) -> None:
         (6, 1, 60, "west", 1, "model.small.orders:2"),
     ]
     assert project.rows("select * from small.live order by 1") == [(None, 40), ("east", 50), ("south", 41), ("west", 60)]
+    assert target in SERVERS or project.cached() == [], "the session would hold these rows for as long as it lives"
 
 
 def test_what_is_not_in_use_and_what_is_not_new_appends_nothing(small: DbtProject) -> None:

@@ -162,6 +162,11 @@ class DbtProject:
         """Give the rows of a query as tuples, in the query's order."""
         return [tuple(row) for row in self.sql(statement).collect()]
 
+    def cached(self) -> list[str]:
+        """Give the names of what the project's runs have left cached in the session of this process: a server does not tell."""
+        cached = SparkSession.builder.getOrCreate().sparkContext._jsc.getPersistentRDDs().values()
+        return [rdd.name() for rdd in cached if f"{self.schema}__" in str(rdd.name())]
+
     def columns(self, table: str, without: Iterable[str] = ()) -> str:
         """Give the columns of a table or view for a select list, but for some: `* except` is not in every release's grammar."""
         return ", ".join(column for column in self.sql(f"select * from {table}").columns if column not in without)
