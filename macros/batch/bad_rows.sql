@@ -116,13 +116,13 @@
     {% do collapsing._create_beside(
         rejects, ledger, collapsing._definitions(kept) ~ ', ledger_reason string, ledger_block string, ledger_batch int'
     ) %}
-    {% call statement('write_rejects') %}
-        insert overwrite table {{ rejects }} partition (ledger_batch = {{ batch.number }})
+    {% set rows %}
         select
             {{ collapsing._rejected_values(rejects, settings, kept) | join(',\n            ') }}
         from {{ unread }}
         where {{ collapsing._is_bad(settings) }}
-    {% endcall %}
+    {% endset %}
+    {% do collapsing._execute(collapsing._overwrite(rejects, rows, batch.number, ledger)) %}
     {% set counts = [] %}
     {% for reason, rows in batch.bad.items() %}
         {% do counts.append(reason ~ ': ' ~ rows) %}

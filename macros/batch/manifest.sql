@@ -145,7 +145,7 @@
         from values {{ blocks | join(', ') }} as planned (block, staged)
     {% endset %}
     {% if stored_as > 0 %}
-        {% do collapsing._execute('insert overwrite table ' ~ manifest ~ ' partition (ledger_batch = ' ~ stored_as ~ ')' ~ rows) %}
+        {% do collapsing._execute(collapsing._overwrite(manifest, rows, stored_as, ledger)) %}
     {% else %}
         {% do collapsing._drop_range(manifest, stored_as, stored_as, ledger) %}
         {% set history %}

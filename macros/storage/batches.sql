@@ -63,9 +63,24 @@
     have. This is the commit of a run: before it no reader sees a row of the batch, after it every reader sees all.
 #}
 {% macro _append(relation, sql, number, ledger=none) %}
-    {{ return(collapsing._log_append(relation, sql, number) if collapsing._has_log(relation, ledger)
-        else collapsing._parquet_append(relation, sql)) }}
+    {#- where a table beside a ledger has a log, it has the ledger's format -#}
+    {{ return(collapsing._log_append(relation, sql, number, collapsing._file_format(ledger or relation))
+        if collapsing._has_log(relation, ledger) else collapsing._parquet_append(relation, sql)) }}
 {% endmacro %}
+
+
+{#
+    Returns the statement that writes one batch of a table beside a ledger, in the place of what it may have of that number. `sql` has the
+    table's columns but ledger_batch, the last one.
+#}
+{% macro _overwrite(relation, sql, number, ledger) -%}
+{% if collapsing._has_log(relation, ledger) -%}
+insert into {{ relation }} replace where ledger_batch = {{ number }}
+select *, {{ number }} as ledger_batch from ({{ sql }})
+{%- else -%}
+insert overwrite table {{ relation }} partition (ledger_batch = {{ number }}){{ sql }}
+{%- endif %}
+{%- endmacro %}
 
 
 {# Commits a batch that has no rows, so that what it took counts as read: it gets a row that counts for nothing. #}

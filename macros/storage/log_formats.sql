@@ -21,8 +21,8 @@
     the statement reads whether the batch is there, which Delta holds against what others commit meanwhile; this takes half a second, and
     is left out where no other process can write.
 #}
-{% macro _log_append(relation, sql, number) -%}
-{% if collapsing._file_format(relation) == 'iceberg' -%}
+{% macro _log_append(relation, sql, number, format) -%}
+{% if format == 'iceberg' -%}
 insert into {{ relation }} replace where ledger_batch = {{ number }}
 {{ sql }}
 {%- elif collapsing._is_sole_writer() -%}
