@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from support.dbt_project import REPOSITORY, DbtProject, nodes_of
+from support.dbt_project import FROM_DBT_1_10, REPOSITORY, DbtProject, nodes_of
 from support.examples import EXPECTED, Rows, expected, first_step, last_step, seed, sorted_rows
 
 EXAMPLES = ("--select", "path:models/examples")
@@ -300,6 +300,7 @@ def test_the_examples_own_tests_fail_on_wrong_data(steps, repository, spoil):
         assert {str(node.status) for node in tests.values()} == {"fail"}
 
 
+@FROM_DBT_1_10
 def test_equals_seed_in_a_project_that_installs_the_package(make_project):
     project = make_project(
         "equals_seed",

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 import jinja2
+import pytest
 from dbt.cli.main import dbtRunner, dbtRunnerResult
 from dbt.contracts.graph.manifest import Manifest
 from dbt.version import __version__ as dbt_version
@@ -48,6 +49,10 @@ LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block"
 def model(body: str, settings: dict) -> str:
     """Give the SQL of a model that holds nothing but its settings and one macro call."""
     return f"{{{{ config(meta={{'collapsing': {settings!r}}}) }}}}\n{{{{ collapsing.{body} }}}}\n"
+
+
+# The models of this repository give the arguments of generic tests as dbt does from 1.10 on.
+FROM_DBT_1_10 = pytest.mark.skipif(dbt_version.startswith("1.9."), reason="dbt 1.9 knows no `arguments` of generic tests")
 
 
 def given(**arguments) -> dict:
