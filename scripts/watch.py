@@ -185,7 +185,7 @@ class Watch:
         self.failed_looks += 1  # unless what follows succeeds
         said = self._dbt.operation("status", format="json")
         self.failed_looks = 0
-        for figures in json.loads(said):
+        for figures in json.loads(said.splitlines()[-1]):  # of a server that is away dbt 1.10 speaks on stdout too
             if figures["model"] in self.ledgers:
                 self.ledgers[figures["model"]].figures = figures
         return any(ledger.is_waiting for ledger in self.ledgers.values())
