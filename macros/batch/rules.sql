@@ -63,7 +63,7 @@
     } %}
     {#- the blocks that are folded are known by their tokens' text -#}
     {% do rules.update({'block': settings.block_form}) if settings.block_form %}
-    {{ return(dict(rules, join=settings.join) if settings.join else rules) }}
+    {{ return(dict(rules, join=settings.join, first=settings.first) if settings.join else rules) }}
 {% endmacro %}
 
 

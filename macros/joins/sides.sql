@@ -31,6 +31,7 @@
         ) }}
     {% endif %}
     {% set sides = [first] %}
+    {% do settings.update({'first': first.id ~ ' in ' ~ first.relation}) %}
     {% for name, join in settings.join.items() %}
         {% set side = collapsing._side(others[name], name) %}
         {% do side.update({
@@ -38,8 +39,8 @@
             'changed': none, 'changed_count': 0, 'changed_bounds': none, 'bounds': none
         }) %}
         {% do collapsing._check_other_side(side) %}
-        {#- the rules that the table is marked with: another ledger under the same name is another join -#}
-        {% do join.update({'reads': side.id}) %}
+        {#- the rules that the table is marked with: another ledger or table under the same name is another join -#}
+        {% do join.update({'reads': side.id ~ ' in ' ~ side.relation}) %}
         {% do sides.append(side) %}
     {% endfor %}
     {{ return(sides) }}

@@ -19,7 +19,7 @@
 
     {% set stale = none %}
     {% if described %}
-        {% set stale = collapsing._why_stale(projection, described, built_from, signature, session, read, of_source) %}
+        {% set stale = collapsing._why_stale(projection, described, built_from, source, signature, session, read, of_source) %}
     {% endif %}
     {% if flags.EMPTY and stale %}
         {% do collapsing._say(model.name, stale ~ ': --empty leaves it as it is, and the next run builds it again') %}
@@ -37,7 +37,7 @@
     {% set session = collapsing._check_projection_sql(source, settings, source_projection) %}
     {% set types = collapsing._types_of(source) if source_projection else collapsing._argument_types(source, settings) %}
     {% set properties = {
-        'collapsing.projection': collapsing._as_property({'signature': signature, 'build': invocation_id, 'session': session}),
+        'collapsing.projection': collapsing._as_property({'signature': signature, 'source': source | string, 'build': invocation_id, 'session': session}),
         'collapsing.types': collapsing._as_property(types)
     } %}
     {% set all = {'after': none, 'upto': upto, 'number': upto, 'types': types, 'batches': none, 'rebuild': false} %}
@@ -59,11 +59,13 @@
 
 
 {# Returns why what a projection has cannot be added to, or none where it can; arguments as in _ready_partials. #}
-{% macro _why_stale(projection, described, built_from, signature, session, read, of_source) %}
+{% macro _why_stale(projection, described, built_from, source, signature, session, read, of_source) %}
     {% if not collapsing._is_appendable(projection, described) %}
         {{ return('its table is not one that this package has created, in the format of the model') }}
     {% elif built_from.signature != signature %}
         {{ return('its group_by, its measures or the projection that it reads are not those that it was built from') }}
+    {% elif built_from.source != source | string %}
+        {{ return('it was built from another table, ' ~ built_from.source) }}
     {% elif read and (not of_source or read.last > of_source.last or read.last < of_source.first) %}
         {{ return('what it reads has been rebuilt') }}
     {% endif %}

@@ -18,6 +18,13 @@
     {% endif %}
     {% set joins = {} %}
     {% for name, join in given.join.items() %}
+        {% if not modules.re.fullmatch('[A-Za-z][A-Za-z0-9_]*', name | string) or name.lower().startswith('ledger_')
+            or name.lower() in joins | map('lower') %}
+            {{ collapsing._raise_setting(
+                model_name, 'join', 'a mapping of names made of letters, digits and _, which do not begin with ledger_ and differ in more than upper'
+                ~ ' and lower case', name
+            ) }}
+        {% endif %}
         {% do joins.update({name: collapsing._join_settings(model_name, name, join)}) %}
     {% endfor %}
     {% set settings = {

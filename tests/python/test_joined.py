@@ -479,10 +479,27 @@ def test_what_is_rebuilt_and_why(small: DbtProject, full: bool) -> None:
         project.sql(f"drop table small.shops{beside}")
     assert "shops has been rebuilt" in run("run") and live() == kept
     assert project.batches("small.shops")[0] > 1  # its readers remember its numbers, where nothing else does
+    for name in ("shops", "wide"):
+        project.sql(f"create table small.{name}_moved using parquet partitioned by (ledger_batch) as select * from small.{name}")
+    ledger = {"key": "shop_id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
+    project.write("models/shops.sql", "{{ config(alias='shops_moved') }}\n" + model("ledger(ref('stage_shops'))", ledger))
+    assert "the ledgers that it reads are not those" in run(), "batch numbers alone do not tell two tables apart"
+    assert live() == kept
+
+
+def test_a_projection_of_another_table_is_built_again(small: DbtProject) -> None:
+    """As with --defer, or where a model has got the alias of a table that is there: its batches may have the same numbers."""
+    project, said = small, []
+    project.write("models/wide.sql", "{{ config(alias='wide_moved') }}\n" + (project.directory / "models/wide.sql").read_text())
+    for is_first in (True, False):
+        said.clear()
+        assert project.invoke("run", "--select", "sums", callbacks=[lambda event: said.append(event.info.msg)]).success
+        again = [line for line in said if "sums: it was built from another table, small.wide: building it again" in line]
+        assert bool(again) == is_first
 
 
 # Names of cases that are refused by the shape of a setting alone, as all settings are.
-BY_SHAPE = ("no_mapping", "no_join", "unknown", "full", "nothing", "names")
+BY_SHAPE = ("no_mapping", "no_join", "unknown", "full", "nothing", "odd_name", "names")
 
 
 def test_what_cannot_be_joined_is_refused_with_the_reason(make_project, full: bool) -> None:
@@ -517,6 +534,12 @@ def test_what_cannot_be_joined_is_refused_with_the_reason(make_project, full: bo
             "orders",
             {"b": {"on": "id"}},
             "setting 'join.b.columns' must be a column, a list of different columns",
+        ),
+        "odd_name": (
+            "orders",
+            "orders",
+            {"b-c": on},
+            "setting 'join' must be a mapping of names made of letters, digits and _",
         ),
         "names": (
             "orders",
