@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from support.dbt_project import LEDGER, VIEW, model
+from support.dbt_project import LEDGER, VIEW, given, model
 
 BAD_ROWS = {
     "null_key": "(null, 1, false, 'a', 1, 1)",
@@ -51,8 +51,9 @@ def _twin_files(folder: Path) -> dict[str, str]:
     return {
         "models/stage_of_twins.sql": VIEW + staged.format("name"),
         "models/twins.sql": model("ledger(ref('stage_of_twins'))", LEDGER | {"on_bad_rows": "reject"}),
-        "models/twins.yml": "models: [{name: twins, data_tests: "
-        "[{collapsing.complete: {arguments: {stage: ref('stage_of_twins')}}}]}]",
+        "models/twins.yml": json.dumps(
+            {"models": [{"name": "twins", "data_tests": [{"collapsing.complete": given(stage="ref('stage_of_twins')")}]}]}
+        ),
         "models/stage_of_years.sql": VIEW + staged.format("left(name, 4)"),
         "models/years.sql": model("ledger(ref('stage_of_years'))", LEDGER),
         "models/stage_of_pairs.sql": VIEW

@@ -11,6 +11,8 @@ import pytest
 from support.dbt_project import FROM_DBT_1_10, REPOSITORY, DbtProject, nodes_of
 from support.examples import EXPECTED, Rows, expected, first_step, last_step, seed, sorted_rows
 
+pytestmark = FROM_DBT_1_10
+
 EXAMPLES = ("--select", "path:models/examples")
 
 # Examples that --full replays too: those of which the articles print no transcript, and those of ClickHouse's pages, whose
@@ -300,7 +302,6 @@ def test_the_examples_own_tests_fail_on_wrong_data(steps, repository, spoil):
         assert {str(node.status) for node in tests.values()} == {"fail"}
 
 
-@FROM_DBT_1_10
 def test_equals_seed_in_a_project_that_installs_the_package(make_project):
     project = make_project(
         "equals_seed",

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from support.dbt_project import REPOSITORY, nodes_of
+from support.dbt_project import FROM_DBT_1_10, REPOSITORY, nodes_of
 
-pytestmark = pytest.mark.only("parquet")  # on other targets scripts/demo runs it whole
+pytestmark = [pytest.mark.only("parquet"), FROM_DBT_1_10]  # on other targets scripts/demo runs it whole
 
 FIRST_DAYS = 3
 CHANGES_FROM = "2013-01-02"  # the second of these days: manufacturers are renamed on 5 and 11 January
