@@ -73,14 +73,10 @@
     Returns the statement that writes one batch of a table beside a ledger, in the place of what it may have of that number. `sql` has the
     table's columns but ledger_batch, the last one.
 #}
-{% macro _overwrite(relation, sql, number, ledger) -%}
-{% if collapsing._has_log(relation, ledger) -%}
-insert into {{ relation }} replace where ledger_batch = {{ number }}
-select *, {{ number }} as ledger_batch from ({{ sql }})
-{%- else -%}
-insert overwrite table {{ relation }} partition (ledger_batch = {{ number }}){{ sql }}
-{%- endif %}
-{%- endmacro %}
+{% macro _overwrite(relation, sql, number, ledger) %}
+    {{ return(collapsing._log_overwrite(relation, 'select *, ' ~ number ~ ' as ledger_batch from (' ~ sql ~ ')', number)
+        if collapsing._has_log(relation, ledger) else collapsing._parquet_overwrite(relation, sql, number)) }}
+{% endmacro %}
 
 
 {# Commits a batch that has no rows, so that what it took counts as read: it gets a row that counts for nothing. #}

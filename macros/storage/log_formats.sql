@@ -23,8 +23,7 @@
 #}
 {% macro _log_append(relation, sql, number, format) -%}
 {% if format == 'iceberg' -%}
-insert into {{ relation }} replace where ledger_batch = {{ number }}
-{{ sql }}
+{{ collapsing._log_overwrite(relation, sql, number) }}
 {%- elif collapsing._is_sole_writer() -%}
 insert into {{ relation }}
 {{ sql }}
@@ -41,6 +40,13 @@ where
         true
     )
 {%- endif %}
+{%- endmacro %}
+
+
+{# Returns the statement that writes a batch in the place of what the table may have of that number. #}
+{% macro _log_overwrite(relation, sql, number) -%}
+insert into {{ relation }} replace where ledger_batch = {{ number }}
+{{ sql }}
 {%- endmacro %}
 
 

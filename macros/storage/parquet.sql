@@ -25,6 +25,13 @@ insert overwrite table {{ relation }} partition (ledger_batch)
 {%- endmacro %}
 
 
+{# Returns the statement that writes a batch in the place of what its partition may have; `sql` has all columns but the number. #}
+{% macro _parquet_overwrite(relation, sql, number) -%}
+insert overwrite table {{ relation }} partition (ledger_batch = {{ number }})
+{{ sql }}
+{%- endmacro %}
+
+
 {# Drops batches, a list of numbers. #}
 {% macro _parquet_drop_batches(relation, numbers) %}
     {% do collapsing._execute(
@@ -40,11 +47,9 @@ insert overwrite table {{ relation }} partition (ledger_batch)
 {% macro _parquet_write_base(relation, batches, upto, sql) %}
     {% set dropped, base = collapsing._beside(relation, 'dropped'), batches.base if batches else 0 %}
     {% set begun = collapsing._parquet_batches(dropped) if load_relation(dropped) is not none else [] %}
-    {% set nulls = ['null'] * (collapsing._describe(relation).columns | length - 1) %}
+    {% set no_rows = 'select ' ~ (['null'] * (collapsing._describe(relation).columns | length - 1)) | join(', ') ~ ' where false' %}
     {% for number in begun if number < 0 and number != -base %}
-        {% do collapsing._execute(
-            'insert overwrite table ' ~ relation ~ ' partition (ledger_batch = ' ~ number ~ ') select ' ~ nulls | join(', ') ~ ' where false'
-        ) %}
+        {% do collapsing._execute(collapsing._parquet_overwrite(relation, no_rows, number)) %}
         {% do collapsing._parquet_drop_batches(relation, [number]) %}
     {% endfor %}
     {% do adapter.drop_relation(dropped) if load_relation(dropped) is not none %}
