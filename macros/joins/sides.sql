@@ -2,6 +2,7 @@
     A joined ledger reads sides: the first ledger, whose rows it has, and others, of which each row of the first finds at most
     one. A side is
         name, id           as the model's SQL names it, and its unique_id in the graph
+        reads              text of which ledger it is, and of which table: with another one the joined ledger is built again
         relation, settings, batches   of the ledger, the last as _batches_of returns them
         after, upto        the batches (after, upto] are unread; `after` none where all of it is to be read
         columns            what final shows of it, [{name, dtype}]
@@ -31,7 +32,7 @@
         ) }}
     {% endif %}
     {% set sides = [first] %}
-    {% do settings.update({'first': first.id ~ ' in ' ~ first.relation}) %}
+    {% do settings.update({'first': first.reads}) %}
     {% for name, join in settings.join.items() %}
         {% set side = collapsing._side(others[name], name) %}
         {% do side.update({
@@ -40,7 +41,7 @@
         }) %}
         {% do collapsing._check_other_side(side) %}
         {#- the rules that the table is marked with: another ledger or table under the same name is another join -#}
-        {% do join.update({'reads': side.id ~ ' in ' ~ side.relation}) %}
+        {% do join.update({'reads': side.reads}) %}
         {% do sides.append(side) %}
     {% endfor %}
     {{ return(sides) }}
@@ -64,10 +65,10 @@
             ~ ': it has no cancel rows, so that a joined ledger would not hear of rows that are replaced. Give it the engine versioned_collapsing, or collapsing where there is no version'
         ) }}
     {% endif %}
-    {% set batches = collapsing._batches_of_source(relation) %}
+    {% set batches, table = collapsing._batches_of_source(relation), collapsing._named(relation) %}
     {{ return({
-        'name': name or node.name, 'id': node.unique_id, 'relation': collapsing._named(relation), 'settings': settings,
-        'batches': batches, 'upto': batches.last if batches else 0
+        'name': name or node.name, 'id': node.unique_id, 'relation': table, 'reads': node.unique_id ~ ' in ' ~ table,
+        'settings': settings, 'batches': batches, 'upto': batches.last if batches else 0
     }) }}
 {% endmacro %}
 
