@@ -116,13 +116,13 @@
     {% do collapsing._create_beside(
         rejects, ledger, collapsing._definitions(kept) ~ ', ledger_reason string, ledger_block string, ledger_batch int'
     ) %}
-    {% set rows %}
+    {% set rejected %}
         select
             {{ collapsing._rejected_values(rejects, settings, kept) | join(',\n            ') }}
         from {{ unread }}
         where {{ collapsing._is_bad(settings) }}
     {% endset %}
-    {% do collapsing._execute(collapsing._overwrite(rejects, rows, batch.number, ledger)) %}
+    {% do collapsing._execute(collapsing._overwrite(rejects, rejected, batch.number, ledger)) %}
     {% set counts = [] %}
     {% for reason, rows in batch.bad.items() %}
         {% do counts.append(reason ~ ': ' ~ rows) %}
