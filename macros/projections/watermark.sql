@@ -36,8 +36,9 @@
 
     {% set session = collapsing._check_projection_sql(source, settings, source_projection) %}
     {% set types = collapsing._types_of(source) if source_projection else collapsing._argument_types(source, settings) %}
+    {% set built_from = {'signature': signature, 'source': source | string, 'build': invocation_id, 'session': session} %}
     {% set properties = {
-        'collapsing.projection': collapsing._as_property({'signature': signature, 'source': source | string, 'build': invocation_id, 'session': session}),
+        'collapsing.projection': collapsing._as_property(built_from),
         'collapsing.types': collapsing._as_property(types)
     } %}
     {% set all = {'after': none, 'upto': upto, 'number': upto, 'types': types, 'batches': none, 'rebuild': false} %}
