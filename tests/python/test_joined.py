@@ -450,6 +450,11 @@ def _check_rebuilt_for_settings(project: DbtProject, run: Callable, live: Callab
     project.run("run", "--select", "shops", "wide")
 
 
+def _copy(project: DbtProject, name: str) -> None:
+    """Copies a ledger to a table of another name, with the same batch numbers."""
+    project.sql(f"create table small.{name}_moved using parquet partitioned by (ledger_batch) as select * from small.{name}")
+
+
 def test_what_is_rebuilt_and_why(small: DbtProject, full: bool) -> None:
     """Many rows touched, a side that was rebuilt, settings and columns that have changed: each is a new base, or a new table."""
     project, said = small, []
@@ -479,8 +484,7 @@ def test_what_is_rebuilt_and_why(small: DbtProject, full: bool) -> None:
         project.sql(f"drop table small.shops{beside}")
     assert "shops has been rebuilt" in run("run") and live() == kept
     assert project.batches("small.shops")[0] > 1  # its readers remember its numbers, where nothing else does
-    for name in ("shops", "wide"):
-        project.sql(f"create table small.{name}_moved using parquet partitioned by (ledger_batch) as select * from small.{name}")
+    _copy(project, "shops")
     ledger = {"key": "shop_id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
     project.write("models/shops.sql", "{{ config(alias='shops_moved') }}\n" + model("ledger(ref('stage_shops'))", ledger))
     assert "the ledgers that it reads are not those" in run(), "batch numbers alone do not tell two tables apart"
@@ -490,6 +494,7 @@ def test_what_is_rebuilt_and_why(small: DbtProject, full: bool) -> None:
 def test_a_projection_of_another_table_is_built_again(small: DbtProject) -> None:
     """As with --defer, or where a model has got the alias of a table that is there: its batches may have the same numbers."""
     project, said = small, []
+    _copy(project, "wide")
     project.write("models/wide.sql", "{{ config(alias='wide_moved') }}\n" + (project.directory / "models/wide.sql").read_text())
     for is_first in (True, False):
         said.clear()
