@@ -47,7 +47,8 @@ insert overwrite table {{ relation }} partition (ledger_batch = {{ number }})
 {% macro _parquet_write_base(relation, batches, upto, sql) %}
     {% set dropped, base = collapsing._beside(relation, 'dropped'), batches.base if batches else 0 %}
     {% set begun = collapsing._parquet_batches(dropped) if load_relation(dropped) is not none else [] %}
-    {% set no_rows = 'select ' ~ (['null'] * (collapsing._describe(relation).columns | length - 1)) | join(', ') ~ ' where false' %}
+    {% set nulls = ['null'] * (collapsing._describe(relation).columns | length - 1) %}
+    {% set no_rows = 'select ' ~ nulls | join(', ') ~ ' where false' %}
     {% for number in begun if number < 0 and number != -base %}
         {% do collapsing._execute(collapsing._parquet_overwrite(relation, no_rows, number)) %}
         {% do collapsing._parquet_drop_batches(relation, [number]) %}
