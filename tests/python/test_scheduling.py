@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -43,6 +44,67 @@ def test_an_example_compiles_and_is_loaded_by_a_test(path: Path) -> None:
     ast.parse(path.read_text())
     assert path.stem in LOADED
     assert f"examples/{path.name}" in (REPOSITORY / "docs" / "scheduling.md").read_text()
+
+
+def _lines_of_cron() -> dict[str, str]:
+    """Give the commands of the first table of cron in docs/scheduling.md, {dbt command: line without its five fields of time}."""
+    text = (REPOSITORY / "docs" / "scheduling.md").read_text()
+    lines = re.findall(r"^(?:\S+ ){5} *(cd /srv/shop && flock .*)$", text, re.MULTILINE)
+    return {re.search(r"dbt (?:--\S+ )+([\w-]+(?: collapsing\.\w+)?)", line)[1]: line for line in lines if "watch.py" not in line}
+
+
+def test_cron_runs_what_the_docs_say() -> None:
+    assert list(_lines_of_cron()) == ["run", "run-operation collapsing.status", "run-operation collapsing.optimize"]
+
+
+@pytest.mark.full
+def test_two_lines_of_cron_at_the_same_minute_need_no_hand(tmp_path: Path) -> None:
+    """On one machine with an embedded metastore: the run that finds another at work ends well, and status waits for its turn."""
+    project, landing = tmp_path / "shop", tmp_path / "landing"
+    files = {
+        "models/stage.sql": VIEW + f"select id, version, _metadata.file_name as block from json.`{landing}`",
+        "models/orders.sql": model("ledger(ref('stage'))", {"key": "id", "version": "version", "block": "block"}),
+        "models/sums.sql": model(
+            "projection(ref('orders'))", {"group_by": [], "measures": {"n": "count(*)", "total": "sum(version)"}}
+        ),
+        "logs/.gitkeep": "",
+    }
+    write_files(project, files | stranger_files("shop"))
+    landing.mkdir()
+    local = tmp_path / "local"
+    local.mkdir()
+    environment = os.environ | {
+        "COLLAPSING_LOCAL": str(local),
+        "DBT_PROFILES_DIR": str(project),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+
+    def land(minute: int) -> None:
+        hidden = landing / f".{minute}"
+        hidden.write_text("".join(json.dumps({"id": id_, "version": minute}) + "\n" for id_ in (0, minute)))
+        hidden.rename(landing / f"b{minute}.json")
+
+    def start(line: str) -> subprocess.Popen:
+        line = line.replace("/srv/shop", str(project)).replace("logger -p user.err -t shop", "exit 9 #")
+        return subprocess.Popen(["/bin/sh", "-c", line], env=environment)
+
+    land(1)
+    assert start_dbt(project, environment, "deps").wait() == 0
+    assert start_dbt(project, environment, "run").wait() == 0
+    lines = _lines_of_cron()
+    at_once = [lines["run"], lines["run"], lines["run-operation collapsing.status"]]
+    for minute in (2, 3):
+        land(minute)
+        assert [one.wait() for one in [start(line) for line in at_once]] == [0, 0, 0], _log(project)
+    assert [start(lines[command]).wait() for command in ("run-operation collapsing.optimize", "run")] == [0, 0], _log(project)
+    select = "select * from {{ collapsing.final(ref('sums')) }}"
+    shown = start_dbt(project, environment, "--quiet", "show", "--inline", select, "--output", "json").communicate()[0]
+    assert '"n": 4' in shown and '"total": 9' in shown, shown
+
+
+def _log(project: Path) -> str:
+    """Give what the commands of cron have said."""
+    return "\n".join(path.read_text() for path in sorted((project / "logs").glob("*.log")) if path.name != "dbt.log")
 
 
 @pytest.mark.full
