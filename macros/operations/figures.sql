@@ -16,6 +16,7 @@
     } %}
     {% if skip_unbuilt and (is_split or adapter.get_relation(node.database, node.schema, node.alias) is none) %}
         {% do figures.update({'state': 'split into shards, say which: collapsing_shard' if is_split else 'not built'}) %}
+        {% do collapsing._check_absent(node.name, api.Relation.create(node.database, node.schema, node.alias)) if not is_split %}
         {{ return(figures) }}
     {% endif %}
     {% set ledger = collapsing._built_relation(node) %}

@@ -59,6 +59,27 @@
 {% endmacro %}
 
 
+{# Returns whether the catalog has a table or view of this name; dbt's cache may be older. The schema must exist. #}
+{% macro _is_in_catalog(relation) %}
+    {{ return(collapsing._rows_of('show tables in ' ~ relation.without_identifier() ~ " like '" ~ relation.identifier ~ "'") | length > 0) }}
+{% endmacro %}
+
+
+{#
+    Raises an error where dbt knows no table of this name and the catalog has one: another run has created it since dbt looked, or dbt could
+    not list the schema, which dbt-spark before 1.11 takes for a schema without tables. Who took it for new might replace it.
+#}
+{% macro _check_absent(name, relation) %}
+    {% if load_relation(relation) is none and adapter.check_schema_exists(relation.database, relation.schema)
+        and collapsing._is_in_catalog(relation) %}
+        {{ collapsing._raise(
+            name, relation ~ ' is there, but dbt did not find it when this command began: another run has created it since, or the schema '
+            ~ "could not be listed (dbt's log says so). Nothing was changed: run it again"
+        ) }}
+    {% endif %}
+{% endmacro %}
+
+
 {# Tells dbt's cache about a table that was created without dbt's help, so that load_relation finds it. #}
 {% macro _add_to_cache(relation) %}
     {#- dbt_created: dbt compares the names of other relations with their letters as they are -#}

@@ -129,6 +129,7 @@
 
 {# Creates a table empty in the place of the one that is there, if any: after it dbt finds it, with these columns and no batch. #}
 {% macro _recreate(relation, columns, properties) %}
+    {% do collapsing._check_absent(model.name, relation) %}
     {% do collapsing._log_recreate(relation, columns, properties) if collapsing._has_log(relation)
         else collapsing._parquet_recreate(relation, columns, properties) %}
     {% do collapsing._add_to_cache(relation) %}

@@ -107,10 +107,10 @@
 {% endmacro %}
 
 
-{# Returns {run, since} of the lock on a table, both none where there is none. The catalog is asked: dbt's cache may be older. #}
+{# Returns {run, since} of the lock on a table, both none where there is none. #}
 {% macro _lock_on(relation) %}
     {% set lock, found = collapsing._lock_relation(relation), {'run': none, 'since': none} %}
-    {% if collapsing._rows_of('show tables in ' ~ lock.without_identifier() ~ " like '" ~ lock.identifier ~ "'") %}
+    {% if collapsing._is_in_catalog(lock) %}
         {% for row in collapsing._rows_of('show tblproperties ' ~ lock) if row[0] in ['collapsing.run', 'collapsing.since'] %}
             {% do found.update({row[0].split('.')[1]: row[1]}) %}
         {% endfor %}

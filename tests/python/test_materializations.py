@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
+from dbt.adapters.spark.impl import SparkAdapter
 
 from support.dbt_project import LEDGER, VIEW, DbtProject, model, statement_of, values
 
@@ -143,3 +146,15 @@ def test_compile_and_show_preview_the_rows_that_a_run_would_append(project) -> N
     assert "classified as (" in compiled and "lateral view explode(" in compiled
     shown = project.invoke("show", "--select", "orders", "--output", "json")
     assert shown.success and project.batches("materialized.orders") == before
+
+
+def test_a_table_that_dbt_has_not_found_is_not_taken_for_new(project, monkeypatch) -> None:
+    """dbt-spark before 1.11 takes a failed listing for a schema without tables; or another run has created the table since."""
+    names, live = ("orders", "sums"), _live(project)
+    before = {name: project.batches(f"materialized.{name}") for name in names}
+    monkeypatch.setattr(SparkAdapter, "list_relations_without_caching", lambda *_: [])
+    for command in (("run", "--select", "stage", "orders"), ("run-operation", "collapsing.status")):
+        said = []
+        assert not project.invoke(*command, callbacks=[lambda event, said=said: said.append(event.info.msg)]).success
+        assert re.search(r"materialized\.(orders|hooks) is there, but dbt did not find it when this command began", "".join(said))
+    assert {name: project.batches(f"materialized.{name}") for name in names} == before and _live(project) == live

@@ -18,7 +18,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from support.dbt_project import REPOSITORY, VIEW, model, stranger_files, write_files
+from support.dbt_project import REPOSITORY, VIEW, dbt_version, model, stranger_files, write_files
 from support.processes import start_dbt
 from support.sessions import IN_MEMORY, JAVA_OPTIONS
 
@@ -348,7 +348,9 @@ def test_a_server_that_cannot_be_reached_is_named_and_its_error_is_in_the_log_of
     running = Watched(project, environment, "--target", "cluster", "--interval", "0.01", "--give-up", "2")
     first, last = running.line()["error"], running.line()["error"]
     assert running.end() == 1
-    refused = "failed to connect: TTransportException: Could not connect to any of [('127.0.0.1', 1)]"
+    refused = "failed to connect"
+    if not dbt_version.startswith(("1.9.", "1.10.")):  # dbt-spark before 1.11 does not say why
+        refused += ": TTransportException: Could not connect to any of [('127.0.0.1', 1)]"
     assert first == f"dbt run-operation collapsing.status: {refused} (the whole error is in {tmp_path}/logs/dbt.log)"
     assert last == f"gave up (failed looks in a row: 2): {first}"
     assert refused in (tmp_path / "logs" / "dbt.log").read_text()
