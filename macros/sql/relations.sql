@@ -61,8 +61,8 @@
 
 {# Returns whether the catalog has a table or view of this name; dbt's cache may be older. The schema must exist. #}
 {% macro _is_in_catalog(relation) %}
-    {% set found = collapsing._rows_of('show tables in ' ~ relation.without_identifier() ~ " like '" ~ relation.identifier ~ "'") %}
-    {{ return(found | length > 0) }}
+    {% set sql = 'show tables in ' ~ relation.without_identifier() ~ " like '" ~ relation.identifier ~ "'" %}
+    {{ return(collapsing._rows_of(sql) | length > 0) }}
 {% endmacro %}
 
 
