@@ -264,7 +264,7 @@ def start_server(master: str) -> None:
     for name, value in settings.items():
         command += ["--conf", f"{name}={value}"]
     if jar := hive_jar():
-        command += ["--driver-class-path", str(jar)]
+        command += ["--driver-class-path", str(jar), "--conf", f"spark.executor.extraClassPath={jar}"]
     command.append("spark-internal")
     for name, value in hive_settings.items():
         command += ["--hiveconf", f"{name}={value}"]
