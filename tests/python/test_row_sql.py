@@ -109,7 +109,8 @@ def test_what_is_combined_fits_its_type_or_is_an_error(project, full: bool) -> N
     assert sorted(said) == sorted(f"combined_{name}" for name in misfits)
     for name, (dtype, _, _) in misfits.items():
         misfit = f"ledger 'combined_{name}': what 'combine.{name}' makes of two rows does not fit the type "
-        in_ansi_mode = "[NUMERIC_VALUE_OUT_OF_RANGE"  # Spark's own arithmetic stops first; on a server, or where dbt-spark 1.9 leaves the mode on
+        # in ANSI mode, as on a server or where dbt-spark 1.9 leaves it on, Spark's own arithmetic may stop first
+        in_ansi_mode = "[NUMERIC_VALUE_OUT_OF_RANGE"
         assert any(text in said[f"combined_{name}"] for text in (misfit + dtype.replace(", ", ","), in_ansi_mode))
         assert project.batches(f"combined_{name}") == [1]
     columns = ", ".join(f"`{name}`" for name in FITTING)
