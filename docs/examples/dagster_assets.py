@@ -56,7 +56,7 @@ definitions = dg.Definitions(
     jobs=[fold, check_ledgers],
     schedules=[
         dg.ScheduleDefinition(job=fold, cron_schedule="*/5 * * * *"),
-        dg.ScheduleDefinition(job=check_ledgers, cron_schedule="*/15 * * * *"),
+        dg.ScheduleDefinition(job=check_ledgers, cron_schedule="2-59/5 * * * *"),
     ],
     resources={"dbt": DbtCliResource(project_dir=PROJECT)},
 )

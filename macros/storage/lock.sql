@@ -67,9 +67,9 @@
 
 
 {#
-    Returns whether a session with these settings has Derby for its metastore. What a hive-site.xml says no setting shows, so that a
-    folder where Spark would look for one is taken for one. Spark hides what a setting named URL says; any other database needs the name
-    of its driver too.
+    Returns whether a session with these settings has an embedded Derby for its metastore. What a hive-site.xml says no setting shows,
+    so that a folder where Spark would look for one is taken for one. Spark hides what a setting named URL says; any other database, and
+    Derby's network server, need the name of their driver too.
 #}
 {% macro _has_derby(settings) %}
     {% set url = settings.get('spark.hadoop.javax.jdo.option.ConnectionURL', '') %}
@@ -81,8 +81,9 @@
     ]) | list %}
     {% set folders = env_var('HADOOP_CONF_DIR', '') ~ env_var('SPARK_CONF_DIR', '') ~ env_var('SPARK_HOME', '') %}
     {% set catalog = settings.get('spark.sql.catalog.spark_catalog.type', 'hive') %}
-    {% set is_derby = url.startswith('jdbc:derby:') or '(redacted)' in url or not (url or folders) %}
-    {{ return(not others and catalog == 'hive' and is_derby) }}
+    {#- a URL with // is of Derby's network server, which admits many -#}
+    {% set is_embedded = url.startswith('jdbc:derby:') and '//' not in url[:13] or '(redacted)' in url or not (url or folders) %}
+    {{ return(not others and catalog == 'hive' and is_embedded) }}
 {% endmacro %}
 
 

@@ -62,6 +62,8 @@ METASTORES = [
     (HIDDEN, True),
     (HIDDEN | {"spark.hadoop.javax.jdo.option.ConnectionDriverName": "org.postgresql.Driver"}, False),
     ({"spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:postgresql://db/metastore"}, False),
+    ({"spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby://127.0.0.1:1527/metastore_db"}, False),
+    (HIDDEN | {"spark.hadoop.javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.ClientDriver"}, False),
     ({"spark.hadoop.hive.metastore.uris": "thrift://metastore:9083"}, False),
     ({"spark.hadoop.hive.metastore.client.factory.class": "com.amazonaws.glue.catalog"}, False),
     (DERBY | {"spark.sql.catalog.spark_catalog.type": "rest"}, False),
