@@ -3,6 +3,8 @@
         {{ return(relation) }}
     {% endif %}
     {% do collapsing._check_relation('final', relation) %}
+    {#- a view would be made without the columns and types of what dbt has not found -#}
+    {% do collapsing._check_built(relation) if model is defined %}
     {% set node = collapsing._model_of(relation) %}
     {% set name = node.name if node else relation %}
     {% if as_of is not none and as_of is not string and (as_of is boolean or as_of is not integer or as_of < 0) %}

@@ -180,7 +180,7 @@
         'with\n\n' ~ collapsing._classification(unread, ledger, settings, columns, batch) ~ '\n\nselect * from classified',
         is_costly=not batch.each_key_once
     ) %}
-    {% do batch.update(collapsing._counts_of_batch(view, ledger, settings, columns)) %}
+    {% do batch.update(collapsing._counts_of_batch(view, ledger, settings, columns, batch.undone)) %}
     {% set decisions = dict(batch.bad, **batch.decisions) %}
     {% do batch.update({'decisions': decisions}) %}
     {{ return(view) }}
@@ -208,7 +208,7 @@
     Returns {decisions, states, cancels, tombstones}, counted from the cached rows of `view`. No query names them twice: Spark numbers the
     CTEs of a plan through, and takes the second occurrence of a cached plan that has any for another plan, which it works out again.
 #}
-{% macro _counts_of_batch(view, ledger, settings, columns) %}
+{% macro _counts_of_batch(view, ledger, settings, columns, undone) %}
     {% set counts = {'decisions': {}, 'states': 0, 'cancels': 0, 'tombstones': 0} %}
     {% set of_signs, counted = [], settings.count_decisions and settings.block %}
     {% set one_pass = not (settings.combine or collapsing._engine(settings).keeps_every_row) %}
@@ -230,7 +230,7 @@
         {% endset %}
     {% else %}
         {% set sql = "select 'appended', 0, " ~ of_signs | join(', ') ~ ' from ('
-            ~ collapsing._appended_by(view, ledger, settings, columns) ~ ')' %}
+            ~ collapsing._appended_by(view, ledger, settings, columns, undone) ~ ')' %}
     {% endif %}
     {% set rows = collapsing._rows_of(sql) | list %}
     {% do rows.extend(

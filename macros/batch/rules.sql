@@ -4,7 +4,7 @@
         stored    names of the table's columns, in its order, after it is prepared
         wanted    the columns of the fold, [{name, dtype}]
         added     those that the table is to be given
-        created   whether it is to be created: none is there, or a full refresh finds one of other columns or rules
+        created   whether it is to be created: none is there, or a full refresh finds one of other columns or rules, or needs all rows
         rebuild   whether a full refresh keeps the table: what is folded anew becomes its base in one commit, and readers never lose it
 #}
 {% macro _check_table(ledger, settings, columns, batches) %}
@@ -23,7 +23,10 @@
         {% do collapsing._check_unchanged(changed_rules, changes) %}
         {% do collapsing._check_may_add(changes.added, settings) %}
     {% endif %}
-    {% if changed_rules or (should_full_refresh() and (changes.added or changes.other)) %}
+    {#- what compares its stage with the rows that it keeps needs all of them, and a base has only what is left of each key -#}
+    {% if changed_rules or (
+        should_full_refresh() and (changes.added or changes.other or collapsing._keeps_what_it_reads(settings))
+    ) %}
         {{ return({'stored': names, 'wanted': wanted, 'added': [], 'created': true, 'rebuild': false}) }}
     {% endif %}
     {{ return({
@@ -141,6 +144,12 @@
         {% do collapsing._say(model.name, 'full_refresh: false keeps the ledger: this run adds what is new, as any run does')
             if batches and flags.FULL_REFRESH %}
         {{ return(none) }}
+    {% endif %}
+    {% if flags.EMPTY %}
+        {{ collapsing._raise(
+            model.name, '--empty and a full refresh do not go together: no run sees a row of its stage under --empty, and the ledger would'
+            ~ ' be left without rows. Leave out one of the two'
+        ) }}
     {% endif %}
     {% do collapsing._check_not_fed_on(model, 'built anew') %}
     {% set manifest = collapsing._manifest_of(ledger, batches) %}

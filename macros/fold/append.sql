@@ -3,9 +3,9 @@
     replacing. `ledger_place` is the row's place among its key's rows in its batch.
 
     Without a block token the whole stage is read again by every run; rows that the ledger has already, as often as it
-    has them, are then left out.
+    has them, are then left out; those of a batch that was taken back are not among them.
 #}
-{% macro _appended_as_they_are(classified, ledger, settings, columns) %}
+{% macro _appended_as_they_are(classified, ledger, settings, columns, undone) %}
 {%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
 {%- set compares = ledger and not settings.block -%}
 select
@@ -33,7 +33,7 @@ from (
         ledger_sign,
         cast(null as string) as ledger_arrival,
         ledger_block
-    from {{ ledger }}
+    from {{ collapsing._rows_not_in(ledger, undone | sum(start=[])) }}
     {%- endif %}
 )
 {%- endmacro %}

@@ -12,7 +12,7 @@ with
 
 {{ collapsing._classification(source, ledger, settings, columns, batch) }}
 
-{{ collapsing._appended_by('classified', ledger, settings, columns) }}
+{{ collapsing._appended_by('classified', ledger, settings, columns, batch.undone) }}
 {%- endmacro %}
 
 
@@ -29,12 +29,15 @@ with
 {% endmacro %}
 
 
-{# Returns the query of the rows that a batch appends, from what can stand behind `from` for the rows of `classified`. #}
-{% macro _appended_by(classified, ledger, settings, columns) %}
+{#
+    Returns the query of the rows that a batch appends, from what can stand behind `from` for the rows of `classified`; `undone` as in a
+    batch.
+#}
+{% macro _appended_by(classified, ledger, settings, columns, undone) %}
     {% if settings.combine %}
         {% set classified = collapsing._combined(classified, settings, columns, looked_up=ledger) %}
     {% elif collapsing._engine(settings).keeps_every_row %}
-        {{ return(collapsing._appended_as_they_are(classified, ledger, settings, columns)) }}
+        {{ return(collapsing._appended_as_they_are(classified, ledger, settings, columns, undone)) }}
     {% endif %}
     {{ return(collapsing._appended(classified, settings, columns, looked_up=ledger)) }}
 {% endmacro %}

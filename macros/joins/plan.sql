@@ -63,7 +63,8 @@
         {{ return(none) }}
     {% endif %}
     {% set live = collapsing._rows_of('select sum(ledger_sign) from ' ~ collapsing._rows_upto(first, first.upto))[0][0] %}
-    {% if profile.count > settings.rebuild_share * live %}
+    {#- what is fed by its changes would count a base once more -#}
+    {% if profile.count > settings.rebuild_share * live and not collapsing._fed_on(model) %}
         {% do collapsing._say(
             model.name, 'what has changed in ' ~ changed | join(', ') ~ ' touches ' ~ profile.count ~ ' of ' ~ live ~ ' rows of '
             ~ first.name ~ ', more than the setting rebuild_share (' ~ settings.rebuild_share ~ '): building it again as a new base'

@@ -22,6 +22,7 @@
     {%- set sides = collapsing._sides(settings) -%}
     {%- set stale = collapsing._find_unread(ledger, sides, batches) -%}
     {%- set table = collapsing._check_joined_table(ledger, settings, sides, batches, stale) -%}
+    {%- do collapsing._check_not_fed_on(model, 'built anew') if batches and (table.rebuild or table.created) -%}
     {%- set batch = {'committed': false} -%}
 
     {%- if table.is_due -%}

@@ -38,7 +38,7 @@
         {#- classify every unread row, with one lookup of the keys; all that is written follows from these rows -#}
         {%- set looked_up = ledger if batches else none -%}
         {%- set classified = collapsing._cache_classified(unread.view, looked_up, settings, columns, batch) -%}
-        {%- set rows = collapsing._appended_by(classified, looked_up, settings, columns) -%}
+        {%- set rows = collapsing._appended_by(classified, looked_up, settings, columns, batch.undone) -%}
 
         {#- the manifest says what the batch takes and appends: it counts once the batch is committed, the run's last act -#}
         {%- if settings.block or table.rebuild or not collapsing._is_empty(batch) -%}
@@ -73,7 +73,7 @@
 {% macro _commit(ledger, settings, table, batch, rows) %}
     {% if table.rebuild %}
         {% set base = collapsing._base_rows('(' ~ rows ~ ')', settings, table.stored, batch.number, '(' ~ rows ~ ')') %}
-        {% do collapsing._write_base(ledger, collapsing._batches_of(ledger), batch.number, base) %}
+        {% do collapsing._write_base(ledger, batch.number, base) %}
         {% do collapsing._drop_merged_manifests(ledger, batch.number) %}
         {% set rejects = load_relation(collapsing._rejects_relation(ledger)) %}
         {% do collapsing._drop_range(rejects, 1, batch.number - 1, ledger) if rejects is not none %}

@@ -30,7 +30,7 @@
         {#- the commit: partials and watermark are one batch -#}
         {%- if table.rebuild -%}
             {%- do collapsing._drop_covered(projection, table.batches) -%}
-            {%- do collapsing._write_base(projection, table.batches, table.upto, partials, has_readers=false) -%}
+            {%- do collapsing._write_base(projection, table.upto, partials, has_readers=false) -%}
             {%- do collapsing._set_properties(projection, table.properties) -%}
         {%- else -%}
             {% call statement('main') %}

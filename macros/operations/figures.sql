@@ -16,7 +16,8 @@
     } %}
     {% if skip_unbuilt and (is_split or adapter.get_relation(node.database, node.schema, node.alias) is none) %}
         {% do figures.update({'state': 'split into shards, say which: collapsing_shard' if is_split else 'not built'}) %}
-        {% do collapsing._check_absent(node.name, api.Relation.create(node.database, node.schema, node.alias)) if not is_split %}
+        {% do collapsing._check_absent(node.name, api.Relation.create(node.database, node.schema, node.alias))
+            if not is_split and node.schema | lower in collapsing._rows_of('show databases') | map('first') | map('lower') %}
         {{ return(figures) }}
     {% endif %}
     {% set ledger = collapsing._built_relation(node) %}

@@ -185,7 +185,7 @@
 {% macro _fold_into_base(node, relation, batches, upto, sql, has_readers=true) %}
     {% set before = collapsing._size_of(relation, batches) %}
     {% do collapsing._say(node.name, 'folding the batches up to ' ~ upto ~ ' into a base') %}
-    {% do collapsing._write_base(relation, batches, upto, sql, has_readers) %}
+    {% do collapsing._write_base(relation, upto, sql, has_readers) %}
     {% set after = collapsing._size_of(relation, collapsing._batches_of(relation)) %}
     {% do collapsing._say(node.name, 'rows: ' ~ before.rows ~ ', now ' ~ after.rows) %}
     {% do collapsing._say(node.name, 'bytes: ' ~ before.bytes ~ ', now ' ~ after.bytes) %}
@@ -260,8 +260,7 @@
         select *
         from {{ ledger }}
         where
-            (ledger_batch = {{ -batches.base }} or ledger_batch > {{ batches.base }})
-            and ledger_batch <= {{ upto }}
+            {{ collapsing._is_upto(ledger, batches, upto) }}
             {%- if skipped and not collapsing._engine(settings).keeps_every_row %}
             and ledger_batch not in ({{ skipped | join(', ') }})
             {%- endif %}

@@ -35,8 +35,7 @@ select /*+ coalesce(1) */
     {{ merged | join(',\n    ') }}
 from {{ projection }}
 where
-    (ledger_batch = {{ -batches.base }} or ledger_batch > {{ batches.base }})
-    and ledger_batch <= {{ upto }}
+    {{ collapsing._is_upto(projection, batches, upto) }}
 {%- if kept %}
 group by {{ collapsing._row_list(kept) }}
 {%- endif %}

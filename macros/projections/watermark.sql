@@ -21,8 +21,8 @@
     {% if described %}
         {% set stale = collapsing._why_stale(projection, described, built_from, source, signature, session, read, of_source) %}
     {% endif %}
-    {% if flags.EMPTY and stale %}
-        {% do collapsing._say(model.name, stale ~ ': --empty leaves it as it is, and the next run builds it again') %}
+    {% if flags.EMPTY and described and (stale or should_full_refresh()) %}
+        {% do collapsing._say(model.name, stale ~ ': --empty leaves it as it is, and the next run builds it again') if stale %}
         {{ return({'after': none, 'upto': 0, 'batches': none, 'rebuild': false}) }}
     {% endif %}
     {% do collapsing._say(model.name, stale ~ ': building it again from the whole of ' ~ source.identifier) if stale %}

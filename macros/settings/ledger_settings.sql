@@ -69,6 +69,11 @@
     {% if settings.deletes == 'unversioned' and not (settings.sign or settings.is_deleted) %}
         {{ collapsing._raise(model_name, "setting 'deletes: unversioned' needs 'sign' or 'is_deleted', which mark deletes") }}
     {% endif %}
+    {% if settings.deletes == 'unversioned' and not settings.block %}
+        {{ collapsing._raise(
+            model_name, "setting 'deletes: unversioned' needs 'block': without it the whole stage is one block, in which no delete of an upserted key applies"
+        ) }}
+    {% endif %}
     {% if settings.on_bad_rows == 'reject' and not settings.block %}
         {{ collapsing._raise(
             model_name, "setting 'on_bad_rows: reject' needs 'block': without it every run would reject the same rows again"

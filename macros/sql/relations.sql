@@ -71,8 +71,7 @@
     not list the schema, which dbt-spark before 1.11 takes for a schema without tables. Who took it for new might replace it.
 #}
 {% macro _check_absent(name, relation) %}
-    {% if load_relation(relation) is none and adapter.check_schema_exists(relation.database, relation.schema)
-        and collapsing._is_in_catalog(relation) %}
+    {% if load_relation(relation) is none and collapsing._is_in_catalog(relation) %}
         {{ collapsing._raise(
             name, relation ~ ' is there, but dbt did not find it when this command began: another run has created it since, or the schema '
             ~ "could not be listed (dbt's log says so). Nothing was changed: run it again"

@@ -89,13 +89,27 @@
     Writes the base that stands for the batches up to `upto`, in one commit that adds it, and drops those. `sql` are its rows, in the
     table's columns; `has_readers` is whether others add up the table's rows, so that what is covered must go at once.
 #}
-{% macro _write_base(relation, batches, upto, sql, has_readers=true) %}
+{% macro _write_base(relation, upto, sql, has_readers=true) %}
     {% if collapsing._has_log(relation) %}
         {% do collapsing._log_write_base(relation, upto, sql) %}
     {% else %}
-        {% do collapsing._parquet_write_base(relation, batches, upto, sql) %}
+        {% do collapsing._parquet_write_base(relation, upto, sql) %}
         {% do collapsing._drop_covered(relation, collapsing._batches_of(relation)) if has_readers %}
     {% endif %}
+{% endmacro %}
+
+
+{#
+    Returns SQL that is true for the rows of a table up to a batch, as a new base is to stand for them. It stops the query where there is
+    a newer base than `batches` say: the statement was sent twice, or another run has written one, and its rows would be replaced by none.
+#}
+{% macro _is_upto(relation, batches, upto) %}
+    {% set newer, name = 'ledger_batch < ' ~ -batches.base, relation.identifier %}
+    {% set moved = collapsing._text_literal('collapsing: ' ~ name ~ ' has been optimized meanwhile: nothing was changed') %}
+    {{ return(
+        '(ledger_batch = ' ~ -batches.base ~ ' or ledger_batch > ' ~ batches.base ~ ' or ' ~ newer ~ ') and ledger_batch <= ' ~ upto
+        ~ ' and if(' ~ newer ~ ', raise_error(' ~ moved ~ '), true)'
+    ) }}
 {% endmacro %}
 
 

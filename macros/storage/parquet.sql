@@ -44,12 +44,13 @@ insert overwrite table {{ relation }} partition (ledger_batch = {{ number }})
     Writes a base as a partition that was never there. <table>__dropped says first that it is about to be written; what a killed
     optimize began there, and no later one has written, is emptied.
 #}
-{% macro _parquet_write_base(relation, batches, upto, sql) %}
-    {% set dropped, base = collapsing._beside(relation, 'dropped'), batches.base if batches else 0 %}
+{% macro _parquet_write_base(relation, upto, sql) %}
+    {% set dropped = collapsing._beside(relation, 'dropped') %}
     {% set begun = collapsing._parquet_batches(dropped) if load_relation(dropped) is not none else [] %}
+    {% set registered = collapsing._parquet_batches(relation) if begun else [] %}
     {% set nulls = ['null'] * (collapsing._describe(relation).columns | length - 1) %}
     {% set no_rows = 'select ' ~ nulls | join(', ') ~ ' where false' %}
-    {% for number in begun if number < 0 and number != -base %}
+    {% for number in begun if number < 0 and number not in registered %}
         {% do collapsing._execute(collapsing._parquet_overwrite(relation, no_rows, number)) %}
         {% do collapsing._parquet_drop_batches(relation, [number]) %}
     {% endfor %}
@@ -149,6 +150,9 @@ insert overwrite table {{ relation }} partition (ledger_batch = {{ number }})
 {# Drops a table, if there is one, and creates it empty. #}
 {% macro _parquet_recreate(relation, columns, properties) %}
     {% do collapsing._parquet_drop(relation) %}
+    {#- it owns folders in that of the table, which the new one is going to write to -#}
+    {% do adapter.drop_relation(collapsing._beside(relation, 'dropped'))
+        if load_relation(collapsing._beside(relation, 'dropped')) is not none %}
     {% do collapsing._execute(
         collapsing._create_table('create table', relation, columns, properties, {'partitionOverwriteMode': 'dynamic'})
     ) %}

@@ -34,6 +34,11 @@ WRONG_SETTINGS = {
         {"key": "id", "version": "version", "deletes": "unversioned"},
         "needs 'sign' or 'is_deleted'",
     ),
+    "one_block": (
+        "ledger(ref('stage'))",
+        {name: of for name, of in LEDGER.items() if name != "block"} | {"deletes": "unversioned"},
+        "setting 'deletes: unversioned' needs 'block'",
+    ),
     "combined_key": ("ledger(ref('stage'))", LEDGER | {"combine": {"id": "old.id"}}, "cannot combine 'id'"),
     "wrong_combine": ("ledger(ref('stage'))", LEDGER | {"combine": ["id"]}, "setting 'combine' must be a mapping"),
     "deduplicated": (

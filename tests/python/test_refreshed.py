@@ -1,0 +1,133 @@
+"""What a table is after it was built again, optimized twice or taken back: no row of an earlier life is lost or comes again."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from support.dbt_project import VIEW, DbtProject, model, statement_of
+from support.lives import operate
+
+SIGNED = {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign", "order_by": "position"}
+EVENTS = {"key": "id", "version": "position", "block": "block"}
+COUNT = {"n": "count(*)"}
+ROWS = """
+values
+    (1, 1, 1, 'a', 'b1'), (1, 2, -1, 'a', 'b1'), (1, 3, 1, 'b', 'b1'),
+    (2, 4, 1, 'c', 'b2'), (1, 5, -1, 'b', 'b3'), (1, 6, 1, 'd', 'b3')
+as t (id, position, sign, v, block)
+"""
+FILES = {
+    "models/stage.sql": f"{VIEW}select * from {ROWS} where position <= {{{{ var('upto', 3) }}}}",
+    "models/stage_of_states.sql": VIEW + "select id, position, v, block from {{ ref('stage') }} where sign = 1",
+    "models/kept.sql": model("ledger(ref('stage_of_states'))", {"engine": "replacing", "key": "id", "order_by": "position"}),
+    "models/signed.sql": model("ledger(ref('stage'))", SIGNED),
+    "models/orders.sql": model("ledger(ref('stage_of_states'))", EVENTS),
+    "models/stage_of_bad.sql": VIEW + "select if(sign = -1, null, id) as id, position, v, block from {{ ref('stage') }}",
+    "models/rejecting.sql": model("ledger(ref('stage_of_bad'))", EVENTS | {"on_bad_rows": "reject"}),
+    "models/sums.sql": model("projection(ref('orders'))", {"group_by": [], "measures": COUNT}),
+    **{
+        f"models/{of}_live.sql": VIEW + f"select * from {{{{ collapsing.final(ref('{of}')) }}}}"
+        for of in ("kept", "signed", "orders", "sums")
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def project(make_project) -> DbtProject:
+    """A project of ledgers with and without blocks, and a projection; all has been built of the first three rows."""
+    project = make_project("refreshed", FILES)
+    project.run("run")
+    return project
+
+
+def _live(project: DbtProject, name: str) -> list[tuple]:
+    return project.rows(f"select id, v from refreshed.{name}_live order by 1")
+
+
+@pytest.mark.parametrize("name", ["kept", "signed"])
+def test_rows_that_are_kept_without_blocks_are_all_there_after_a_full_refresh(project, name: str) -> None:
+    """A base would have only what is left of them, and the next run would take the others for new."""
+    for command in (("--full-refresh",), ()):
+        project.run("run", *command, "--select", "stage", "stage_of_states", name)
+        assert _live(project, name) == [(1, "b")]
+    assert len(project.batches(f"refreshed.{name}")) == 1
+
+
+def test_rows_of_a_batch_that_was_taken_back_are_new_without_blocks_too(project) -> None:
+    project.run("run", "--select", "stage", "signed", variables={"upto": 4})
+    assert operate(project, "undo", model="signed", unread=True).success
+    for upto, live in ((3, [(1, "b")]), (4, [(1, "b"), (2, "c")])):
+        project.run("run", "--select", "stage", "signed", variables={"upto": upto})
+        assert _live(project, "signed") == live
+
+
+def test_a_base_that_is_written_twice_is_not_replaced_by_nothing(project) -> None:
+    """As where a connection sends a statement again whose answer was lost."""
+    project.run("run", "--select", "stage", "stage_of_states", "orders", "sums", variables={"upto": 4})
+    sent: list[str] = []
+    for name in ("orders", "sums"):
+        sent.clear()
+        hears = [lambda event: sent.append(event.data.sql) if statement_of(event) else None]
+        assert operate(project, "optimize", model=name, callbacks=hears).success
+        [statement] = [one for one in sent if re.search(rf"^ *insert \w+ (table )?refreshed\.{name} ", one, re.MULTILINE)]
+        before = project.rows(f"select * from refreshed.{name}")
+        with pytest.raises(Exception, match=f"{name} has been optimized meanwhile: nothing was changed"):
+            project.sql(statement).collect()
+        assert project.rows(f"select * from refreshed.{name}") == before
+    assert _live(project, "orders") == [(1, "b"), (2, "c")]
+
+
+def test_a_new_table_is_no_part_of_what_an_optimize_of_the_old_one_has_left(project, target: str) -> None:
+    """On parquet <table>__dropped owns the folders of dropped batches, to which a table that is created again writes."""
+    names = ("stage", "stage_of_states", "orders", "sums", "sums_live")
+    project.run("run", "--select", *names, variables={"upto": 6})
+    for _ in range(2):
+        assert operate(project, "optimize", model="sums").success
+    project.write("models/sums.sql", model("projection(ref('orders'))", {"group_by": [], "measures": COUNT | {"of": "sum(id)"}}))
+    project.run("run", "--select", *names, variables={"upto": 6})
+    assert project.rows("select n, of from refreshed.sums_live") == [(2, 3)]
+    assert operate(project, "optimize", model="sums").success
+    assert project.rows("select n, of from refreshed.sums_live") == [(2, 3)]
+
+
+def test_a_full_refresh_without_rows_is_refused_and_leaves_projections(project) -> None:
+    said = project.fails("run", "--empty", "--full-refresh", "--select", "orders")
+    assert "--empty and a full refresh do not go together" in said
+    before = project.rows("select * from refreshed.sums_live")
+    for command in (("--empty", "--full-refresh"), ()):
+        project.run("run", *command, "--select", "sums")
+        assert project.rows("select * from refreshed.sums_live") == before
+
+
+def test_what_a_dead_run_has_set_aside_does_not_count_with_an_undo(project) -> None:
+    """The undo gets the number of the batch that was never committed."""
+    rejects = project.sql("select * from refreshed.rejecting__rejects")
+    assert [row.ledger_batch for row in rejects.collect()] == [1]
+    columns = ", ".join(column if column != "ledger_batch" else "2" for column in rejects.columns)
+    project.sql(f"insert into refreshed.rejecting__rejects select {columns} from refreshed.rejecting__rejects")
+    assert operate(project, "undo", model="rejecting").success
+    assert project.batches("refreshed.rejecting") == [1, 2]
+    assert project.rows("select ledger_batch from refreshed.rejecting__rejects") == [(1,)]
+
+
+def test_a_joined_ledger_that_feeds_another_by_its_changes_is_not_built_anew(make_project) -> None:
+    """Its base would reach the other one as a new block, and count twice."""
+    changes = "select id, ledger_sign as sign, ledger_batch as position, cast(ledger_batch as string) as block from "
+    changes += "{{ collapsing.changes(ref('named'), after=0) }} where ledger_sign <> 0"
+    files = {
+        "models/stage.sql": VIEW + "select 1 as id, 1 as position, 'a' as v, 'b' as block",
+        "models/orders.sql": model("ledger(ref('stage'))", EVENTS),
+        "models/names.sql": model("ledger(ref('stage'))", EVENTS | {"key": "v"}),
+        "models/named.sql": model(
+            "joined(ref('orders'), names=ref('names'))", {"join": {"names": {"on": "v", "columns": {"name": "v"}}}}
+        ),
+        "models/stage_of_changes.sql": VIEW + changes,
+        "models/fed.sql": model("ledger(ref('stage_of_changes'))", SIGNED | {"block": "block"}),
+    }
+    project = make_project("feeding", files)
+    project.run("run")
+    said = project.fails("run", "--full-refresh", "--select", "named")
+    assert "it cannot be built anew: the ledger 'fed' is fed by its changes" in said
+    assert project.batches("feeding.named") == [1]
