@@ -49,7 +49,7 @@
     {% for other in graph.nodes.values() if other.resource_type in ['model', 'seed', 'snapshot'] %}
         {% set what = (other.alias | lower).removeprefix(node.alias | lower ~ '__') %}
         {% if other.schema | lower == node.schema | lower and other.alias | lower != what
-            and what in ['manifest', 'history', 'rejects', 'lock', 'dropped', 'unfinished'] and other.config.materialized != 'ephemeral' %}
+            and what in ['manifest', 'history', 'rejects', 'lock', 'takeover', 'dropped', 'unfinished'] and other.config.materialized != 'ephemeral' %}
             {{ collapsing._raise(
                 node.name, 'the ' ~ other.resource_type ~ " '" ~ other.name ~ "' is named " ~ other.alias ~ ', as is a table that the package keeps'
                 ~ ' beside ' ~ node.alias ~ ': give it another name or alias'

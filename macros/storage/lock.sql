@@ -9,13 +9,11 @@
     {% if collapsing._is_sole_writer() %}
         {{ return(none) }}
     {% endif %}
-    {% set lock = collapsing._create_lock(relation) %}
+    {% set lock = collapsing._create_lock(collapsing._lock_relation(relation), relation) %}
     {% if lock.run is none %}
         {{ collapsing._raise(name, relation ~ ' was being written by another run that has just ended: run it again') }}
     {% elif lock.run != invocation_id and collapsing._is_stale(lock.since) %}
-        {% do collapsing._say(name, 'the lock of run ' ~ lock.run ~ ' since ' ~ lock.since ~ ' UTC is stale: removed') %}
-        {% do adapter.drop_relation(collapsing._lock_relation(relation)) %}
-        {% set lock = collapsing._create_lock(relation) %}
+        {% set lock = collapsing._take_over(name, relation, lock) %}
     {% endif %}
     {% if lock.run != invocation_id %}
         {{ collapsing._raise(
@@ -28,9 +26,27 @@
 {% endmacro %}
 
 
+{#
+    Replaces a stale lock by one of this run, and returns {run, since} of the lock that is there then. Of several runs that find it stale
+    the one that creates <table>__takeover goes on, and looks at the lock again: another one may have replaced it since.
+#}
+{% macro _take_over(name, relation, stale) %}
+    {% set lock, takeover = collapsing._lock_relation(relation), collapsing._beside(relation, 'takeover') %}
+    {% if collapsing._create_lock(takeover, relation).run == invocation_id %}
+        {% if collapsing._lock_in(lock).run == stale.run %}
+            {% do collapsing._say(name, 'the lock of run ' ~ stale.run ~ ' since ' ~ stale.since ~ ' UTC is stale: removed') %}
+            {% do adapter.drop_relation(lock) %}
+            {% do collapsing._create_lock(lock, relation) %}
+        {% endif %}
+        {% do adapter.drop_relation(takeover) %}
+    {% endif %}
+    {{ return(collapsing._lock_in(lock)) }}
+{% endmacro %}
+
+
 {# Removes this run's lock on a table; a lock of another run stays. #}
 {% macro _release_lock(relation) %}
-    {% if not collapsing._is_sole_writer() and collapsing._lock_on(relation).run == invocation_id %}
+    {% if not collapsing._is_sole_writer() and collapsing._lock_in(collapsing._lock_relation(relation)).run == invocation_id %}
         {% do adapter.drop_relation(collapsing._lock_relation(relation)) %}
     {% endif %}
 {% endmacro %}
@@ -93,9 +109,8 @@
 {% endmacro %}
 
 
-{# Creates a table's lock where there is none, and returns {run, since} of the one that is there. #}
-{% macro _create_lock(relation) %}
-    {% set lock = collapsing._lock_relation(relation) %}
+{# Creates a lock beside a table where there is none, and returns {run, since} of the one that is there. #}
+{% macro _create_lock(lock, relation) %}
     {% call statement('create_lock') %}
         create table if not exists {{ lock }} (nothing int) using {{ collapsing._format_beside(relation) }}
         tblproperties (
@@ -104,13 +119,13 @@
         )
     {% endcall %}
     {% do collapsing._add_to_cache(lock) %}
-    {{ return(collapsing._lock_on(relation)) }}
+    {{ return(collapsing._lock_in(lock)) }}
 {% endmacro %}
 
 
-{# Returns {run, since} of the lock on a table, both none where there is none. #}
-{% macro _lock_on(relation) %}
-    {% set lock, found = collapsing._lock_relation(relation), {'run': none, 'since': none} %}
+{# Returns {run, since} of a lock, both none where there is none. #}
+{% macro _lock_in(lock) %}
+    {% set found = {'run': none, 'since': none} %}
     {% if collapsing._is_in_catalog(lock) %}
         {% for row in collapsing._rows_of('show tblproperties ' ~ lock) if row[0] in ['collapsing.run', 'collapsing.since'] %}
             {% do found.update({row[0].split('.')[1]: row[1]}) %}

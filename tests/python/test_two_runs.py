@@ -7,13 +7,15 @@ import re
 import signal
 import subprocess
 import time
+from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
-from support.dbt_project import VIEW, model, stranger_files, write_files
+from support.dbt_project import VIEW, messages_of, model, statement_of, stranger_files, write_files
 from support.processes import REMOTE, server_environment, start_dbt
+from support.sessions import set_in_sessions
 
 LEDGER = {"key": "id", "version": "version", "block": "block"}
 # A stage whose rows take their time: the first run is still at it when the second one comes.
@@ -84,6 +86,43 @@ def test_a_session_needs_no_lock_upon_derby_alone(make_project, monkeypatch: pyt
             monkeypatch.setenv("SPARK_CONF_DIR", folder)
         project.run("run")
         assert project.rows("select told from told") == [(" ".join(map(str, alone)),)]
+
+
+@pytest.mark.only("parquet", "delta", "iceberg")
+def test_a_stale_lock_is_taken_over_once(make_project) -> None:
+    """Another run takes it over after this one has found it stale; and then nobody does."""
+    files = {
+        "models/stage.sql": VIEW + "select 1 as id, 1 as version, 'b1' as block",
+        "models/raced.sql": model("ledger(ref('stage'))", {"key": "id", "version": "version", "block": "block"}),
+    }
+    project = make_project("raced", files)
+    end = set_in_sessions({"spark.hadoop.javax.jdo.option.ConnectionDriverName": "org.postgresql.Driver"})
+
+    def hold(run: str, since: str) -> None:
+        project.sql("drop table if exists raced.raced__lock")
+        properties = f"'collapsing.run' = '{run}', 'collapsing.since' = '{since}'"
+        project.sql(f"create table raced.raced__lock (nothing int) using parquet tblproperties ({properties})")
+
+    def race(event) -> None:
+        statement = statement_of(event) or ""
+        if found and not said and statement.startswith(("create", "drop")):
+            said.append(statement)
+            hold("another", f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M:%S}")
+        found.extend([statement] if statement.startswith("show tblproperties") else [])
+
+    found, said = [], []
+    try:
+        project.sql("create schema if not exists raced")
+        hold("dead", "2001-01-01 00:00:00")
+        result = project.invoke("run", callbacks=[race])
+        assert said and "raced.raced is being written by the dbt run another since" in messages_of(result)
+        hold("dead", "2001-01-01 00:00:00")
+        project.run("run")
+        assert project.batches("raced.raced") == [1]
+        tables = [row[1] for row in project.rows("show tables in raced")]
+        assert not [name for name in tables if name.endswith(("__lock", "__takeover"))]
+    finally:
+        end()
 
 
 @pytest.mark.only("connect")
