@@ -182,8 +182,11 @@ MUTANTS = [
         "joins/rows.sql", "where not ({{ collapsing._same_images(collapsing._joined_columns(sides)) }})", "where true", "joined"
     ),
     Mutant("joins/rows.sql", "and not ({{ collapsing._same_images(sides[0].columns) }})", "", "joined"),
-    Mutant("joins/rows.sql", "'sign', -1, 'image', ledger_before", "'sign', 1, 'image', ledger_before", "joined"),
+    Mutant("joins/rows.sql", "'sign', -1, 'image', ledger_before), named", "'sign', 1, 'image', ledger_before), named", "joined"),
     Mutant("joins/watermark.sql", "after > side.upto or", "after < 0 or", "joined"),
+    Mutant("batch/rules.sql", "changes.other or collapsing._keeps_what_it_reads(settings)", "changes.other", "refreshed"),
+    Mutant("storage/batches.sql", "', raise_error(' ~ moved ~ '), true)'", "', true, true)'", "refreshed"),
+    Mutant("storage/lock.sql", "collapsing._lock_in(lock).run == stale.run", "true", "two_runs"),
     Mutant("joins/plan.sql", "profile.count > settings.rebuild_share * live", "profile.count > live", "joined"),
 ]
 

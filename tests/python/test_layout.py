@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import sys
 
 import yaml
 
@@ -37,3 +39,12 @@ def test_only_an_engine_s_own_file_names_it() -> None:
     names = re.compile(r"settings\.engine (?:==|!=|in)|settings\.deletes (?:==|!=)")
     naming = {str(file.relative_to(MACROS)) for file in MACROS.rglob("*.sql") if names.search(file.read_text())}
     assert naming <= {"engines/engines.sql", "settings/ledger_settings.sql"}
+
+
+def test_each_mutant_turns_around_what_stands_once(monkeypatch) -> None:
+    """The script takes one for a survivor otherwise, but only when it runs, which takes half an hour."""
+    spec = importlib.util.spec_from_file_location("mutate", REPOSITORY / "scripts" / "mutate.py")
+    mutate = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, "mutate", mutate)
+    spec.loader.exec_module(mutate)
+    assert [one for one in mutate.MUTANTS if (MACROS / one.file).read_text().count(one.old) != 1] == []
