@@ -151,8 +151,8 @@ insert overwrite table {{ relation }} partition (ledger_batch = {{ number }})
 {% macro _parquet_recreate(relation, columns, properties) %}
     {% do collapsing._parquet_drop(relation) %}
     {#- it owns folders in that of the table, which the new one is going to write to -#}
-    {% do adapter.drop_relation(collapsing._beside(relation, 'dropped'))
-        if load_relation(collapsing._beside(relation, 'dropped')) is not none %}
+    {% set dropped = collapsing._beside(relation, 'dropped') %}
+    {% do adapter.drop_relation(dropped) if load_relation(dropped) is not none %}
     {% do collapsing._execute(
         collapsing._create_table('create table', relation, columns, properties, {'partitionOverwriteMode': 'dynamic'})
     ) %}
