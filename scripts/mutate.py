@@ -186,7 +186,7 @@ MUTANTS = [
     Mutant("joins/watermark.sql", "after > side.upto or", "after < 0 or", "joined"),
     Mutant("batch/rules.sql", "changes.other or collapsing._keeps_what_it_reads(settings)", "changes.other", "refreshed"),
     Mutant("storage/batches.sql", "', raise_error(' ~ moved ~ '), true)'", "', true, true)'", "refreshed"),
-    Mutant("storage/lock.sql", "collapsing._lock_in(lock).run == stale.run", "true", "two_runs"),
+    Mutant("storage/lock.sql", "collapsing._lock_on(relation).run == stale.run", "true", "two_runs"),
     Mutant("joins/plan.sql", "profile.count > settings.rebuild_share * live", "profile.count > live", "joined"),
 ]
 

@@ -98,8 +98,7 @@
     {% if relation is none %}
         {{ return('it has not been built') }}
     {% endif %}
-    {% set is_alone = collapsing._is_sole_writer() %}
-    {% set lock = {'run': none} if is_alone else collapsing._lock_in(collapsing._lock_relation(relation)) %}
+    {% set lock = collapsing._lock_on(relation) if not collapsing._is_sole_writer() else {'run': none} %}
     {% if lock.run is not none and not collapsing._is_stale(lock.since) %}
         {{ return('it is being written by the dbt run ' ~ lock.run) }}
     {% elif kind == 'ledger' and collapsing._keeps_what_it_reads(collapsing._ledger_settings(node.name, node.config.meta.collapsing)) %}

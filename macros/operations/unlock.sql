@@ -3,14 +3,14 @@
         {% set node = collapsing._asked_model('unlock', model) %}
         {% do collapsing._kind_of(node, 'unlock') %}
         {% set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias) %}
-        {% set lock = collapsing._lock_in(collapsing._lock_relation(relation)) %}
+        {% set lock = collapsing._lock_on(relation) %}
         {#- of a run that died while it replaced a stale lock -#}
         {% set takeover = collapsing._beside(relation, 'takeover') %}
         {% do adapter.drop_relation(takeover) if load_relation(takeover) is not none %}
         {% if lock.run is none %}
             {% do collapsing._say(node.name, 'it is not locked') %}
         {% else %}
-            {% do adapter.drop_relation(collapsing._lock_relation(relation)) %}
+            {% do adapter.drop_relation(collapsing._beside(relation, 'lock')) %}
             {% do collapsing._say(node.name, 'removed the lock of run ' ~ lock.run ~ ' since ' ~ lock.since ~ ' UTC') %}
         {% endif %}
     {% endif %}

@@ -9,7 +9,7 @@
     {% if collapsing._is_sole_writer() %}
         {{ return(none) }}
     {% endif %}
-    {% set lock = collapsing._create_lock(collapsing._lock_relation(relation), relation) %}
+    {% set lock = collapsing._create_lock(relation) %}
     {% if lock.run is none %}
         {{ collapsing._raise(name, relation ~ ' was being written by another run that has just ended: run it again') }}
     {% elif lock.run != invocation_id and collapsing._is_stale(lock.since) %}
@@ -31,23 +31,22 @@
     the one that creates <table>__takeover goes on, and looks at the lock again: another one may have replaced it since.
 #}
 {% macro _take_over(name, relation, stale) %}
-    {% set lock, takeover = collapsing._lock_relation(relation), collapsing._beside(relation, 'takeover') %}
-    {% if collapsing._create_lock(takeover, relation).run == invocation_id %}
-        {% if collapsing._lock_in(lock).run == stale.run %}
+    {% if collapsing._create_lock(relation, 'takeover').run == invocation_id %}
+        {% if collapsing._lock_on(relation).run == stale.run %}
             {% do collapsing._say(name, 'the lock of run ' ~ stale.run ~ ' since ' ~ stale.since ~ ' UTC is stale: removed') %}
-            {% do adapter.drop_relation(lock) %}
-            {% do collapsing._create_lock(lock, relation) %}
+            {% do adapter.drop_relation(collapsing._beside(relation, 'lock')) %}
+            {% do collapsing._create_lock(relation) %}
         {% endif %}
-        {% do adapter.drop_relation(takeover) %}
+        {% do adapter.drop_relation(collapsing._beside(relation, 'takeover')) %}
     {% endif %}
-    {{ return(collapsing._lock_in(lock)) }}
+    {{ return(collapsing._lock_on(relation)) }}
 {% endmacro %}
 
 
 {# Removes this run's lock on a table; a lock of another run stays. #}
 {% macro _release_lock(relation) %}
-    {% if not collapsing._is_sole_writer() and collapsing._lock_in(collapsing._lock_relation(relation)).run == invocation_id %}
-        {% do adapter.drop_relation(collapsing._lock_relation(relation)) %}
+    {% if not collapsing._is_sole_writer() and collapsing._lock_on(relation).run == invocation_id %}
+        {% do adapter.drop_relation(collapsing._beside(relation, 'lock')) %}
     {% endif %}
 {% endmacro %}
 
@@ -98,19 +97,15 @@
     {% set folders = env_var('HADOOP_CONF_DIR', '') ~ env_var('SPARK_CONF_DIR', '') ~ env_var('SPARK_HOME', '') %}
     {% set catalog = settings.get('spark.sql.catalog.spark_catalog.type', 'hive') %}
     {#- a URL with // is of Derby's network server, which admits many -#}
-    {% set is_embedded = url.startswith('jdbc:derby:') and '//' not in url[:13] or '(redacted)' in url or not (url or folders) %}
+    {% set names_embedded = url.startswith('jdbc:derby:') and not url.startswith('jdbc:derby://') %}
+    {% set is_embedded = names_embedded or '(redacted)' in url or not (url or folders) %}
     {{ return(not others and catalog == 'hive' and is_embedded) }}
 {% endmacro %}
 
 
-{# Returns the table that a lock is. #}
-{% macro _lock_relation(relation) %}
-    {{ return(collapsing._beside(relation, 'lock')) }}
-{% endmacro %}
-
-
-{# Creates a lock beside a table where there is none, and returns {run, since} of the one that is there. #}
-{% macro _create_lock(lock, relation) %}
+{# Creates a table's lock, or its takeover, where there is none, and returns {run, since} of the one that is there. #}
+{% macro _create_lock(relation, what='lock') %}
+    {% set lock = collapsing._beside(relation, what) %}
     {% call statement('create_lock') %}
         create table if not exists {{ lock }} (nothing int) using {{ collapsing._format_beside(relation) }}
         tblproperties (
@@ -119,13 +114,13 @@
         )
     {% endcall %}
     {% do collapsing._add_to_cache(lock) %}
-    {{ return(collapsing._lock_in(lock)) }}
+    {{ return(collapsing._lock_on(relation, what)) }}
 {% endmacro %}
 
 
-{# Returns {run, since} of a lock, both none where there is none. #}
-{% macro _lock_in(lock) %}
-    {% set found = {'run': none, 'since': none} %}
+{# Returns {run, since} of the lock on a table, or of its takeover, both none where there is none. #}
+{% macro _lock_on(relation, what='lock') %}
+    {% set lock, found = collapsing._beside(relation, what), {'run': none, 'since': none} %}
     {% if collapsing._is_in_catalog(lock) %}
         {% for row in collapsing._rows_of('show tblproperties ' ~ lock) if row[0] in ['collapsing.run', 'collapsing.since'] %}
             {% do found.update({row[0].split('.')[1]: row[1]}) %}
