@@ -40,6 +40,13 @@ setup_environment() {
     unset SPARK_HOME SPARK_CONF_DIR SPARK_REMOTE PYSPARK_SUBMIT_ARGS
 }
 
+# the same for a project of the user's own, which may have its profiles elsewhere
+setup_environment_of_user() {
+    local profiles=${DBT_PROFILES_DIR:-}
+    setup_environment
+    [ -z "$profiles" ] || export DBT_PROFILES_DIR="$profiles"
+}
+
 # --- Java -----------------------------------------------------------------------------------------------------------
 
 # Prints what a java binary says of itself: version, a space, home. Fails where it does not run.
