@@ -79,7 +79,7 @@ def test_a_base_that_is_written_twice_is_not_replaced_by_nothing(project) -> Non
     assert _live(project, "orders") == [(1, "b"), (2, "c")]
 
 
-def test_a_new_table_is_no_part_of_what_an_optimize_of_the_old_one_has_left(project, target: str) -> None:
+def test_a_new_table_is_no_part_of_what_an_optimize_of_the_old_one_has_left(project) -> None:
     """On parquet <table>__dropped owns the folders of dropped batches, to which a table that is created again writes."""
     names = ("stage", "stage_of_states", "orders", "sums", "sums_live")
     project.run("run", "--select", *names, variables={"upto": 6})

@@ -7,6 +7,7 @@ from dbt.contracts.results import RunStatus
 
 from support.dbt_project import LEDGER, VIEW, DbtProject, model, nodes_of
 from support.sessions import sessions_with
+from support.targets import SERVERS
 
 # column: its type, the value of each of two events, the SQL that combines them, and what comes out, as SQL
 FITTING = {
@@ -100,18 +101,20 @@ def test_final_stops_at_a_group_with_more_cancels_than_rows(project) -> None:
         project.rows("select * from live_by_day")
 
 
-def test_what_is_combined_fits_its_type_or_is_an_error(project, full: bool) -> None:
+def test_what_is_combined_fits_its_type_or_is_an_error(project, full: bool, target: str) -> None:
     misfits = {name: of for name, of in MISFITS.items() if full or name not in LATER}
     names = [f"combined_{name}" for name in ("fitting", *misfits)]
     project.run("run", "--select", "numbers", *names, variables={"upto": 1})
-    result = project.invoke("run", "--select", "numbers", *names)
+    # dbt-spark 1.9 leaves ANSI mode as another test has set it
+    with sessions_with({} if target in SERVERS else {"spark.sql.ansi.enabled": "false"}):
+        result = project.invoke("run", "--select", "numbers", *names)
     said = {node.node.name: node.message for node in nodes_of(result) if node.status == RunStatus.Error}
     assert sorted(said) == sorted(f"combined_{name}" for name in misfits)
     for name, (dtype, _, _) in misfits.items():
         misfit = f"ledger 'combined_{name}': what 'combine.{name}' makes of two rows does not fit the type "
-        # in ANSI mode, as on a server or where dbt-spark 1.9 leaves it on, Spark's own arithmetic may stop first
-        in_ansi_mode = "[NUMERIC_VALUE_OUT_OF_RANGE"
-        assert any(text in said[f"combined_{name}"] for text in (misfit + dtype.replace(", ", ","), in_ansi_mode))
+        if target == "cluster" and name == "digits":  # in ANSI mode, which Thrift has on, Spark's own arithmetic stops first
+            misfit, dtype = "[NUMERIC_VALUE_OUT_OF_RANGE", ""
+        assert misfit + dtype.replace(", ", ",") in said[f"combined_{name}"]
         assert project.batches(f"combined_{name}") == [1]
     columns = ", ".join(f"`{name}`" for name in FITTING)
     found = project.rows(f"select {columns} from combined_fitting where ledger_batch = 2 and ledger_sign = 1")

@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from support.dbt_project import VIEW, messages_of, model, statement_of, stranger_files, write_files
 from support.processes import REMOTE, server_environment, start_dbt
-from support.sessions import set_in_sessions
+from support.sessions import sessions_with
 
 LEDGER = {"key": "id", "version": "version", "block": "block"}
 # A stage whose rows take their time: the first run is still at it when the second one comes.
@@ -89,14 +89,14 @@ def test_a_session_needs_no_lock_upon_derby_alone(make_project, monkeypatch: pyt
 
 
 @pytest.mark.only("parquet", "delta", "iceberg")
-def test_a_stale_lock_is_taken_over_once(make_project) -> None:
+def test_a_stale_lock_is_taken_over_once(make_project, spark) -> None:
     """Another run takes it over after this one has found it stale; and then nobody does."""
     files = {
         "models/stage.sql": VIEW + "select 1 as id, 1 as version, 'b1' as block",
         "models/raced.sql": model("ledger(ref('stage'))", {"key": "id", "version": "version", "block": "block"}),
     }
     project = make_project("raced", files)
-    end = set_in_sessions({"spark.hadoop.javax.jdo.option.ConnectionDriverName": "org.postgresql.Driver"})
+    driver = "spark.hadoop.javax.jdo.option.ConnectionDriverName"
 
     def hold(run: str, since: str) -> None:
         project.sql("drop table if exists raced.raced__lock")
@@ -111,7 +111,7 @@ def test_a_stale_lock_is_taken_over_once(make_project) -> None:
         found.extend([statement] if statement.startswith("show tblproperties") else [])
 
     found, said = [], []
-    try:
+    with sessions_with({driver: "org.postgresql.Driver"}):
         project.sql("create schema if not exists raced")
         hold("dead", "2001-01-01 00:00:00")
         result = project.invoke("run", callbacks=[race])
@@ -121,8 +121,7 @@ def test_a_stale_lock_is_taken_over_once(make_project) -> None:
         assert project.batches("raced.raced") == [1]
         tables = [row[1] for row in project.rows("show tables in raced")]
         assert not [name for name in tables if name.endswith(("__lock", "__takeover"))]
-    finally:
-        end()
+    spark.conf.unset(driver)  # or later tests would lock
 
 
 @pytest.mark.only("connect")
