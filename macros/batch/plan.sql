@@ -198,9 +198,9 @@
         {{ return(false) }}
     {% endif %}
     {{ return(not collapsing._rows_of(
-        'select 1 from ' ~ unread ~ (' where ' ~ batch.unread if batch.unread)
-        ~ ' group by ' ~ collapsing._row_list(settings.key) ~ ' having count(*) > 1 limit 1'
-    )) }}
+        'select count_if(ledger_rows > 1) from (select count(*) as ledger_rows from ' ~ unread ~ (' where ' ~ batch.unread if batch.unread)
+        ~ ' group by ' ~ collapsing._row_list(settings.key) ~ ')'
+    )[0][0]) }}
 {% endmacro %}
 
 

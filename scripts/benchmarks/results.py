@@ -12,8 +12,9 @@ from typing import Any
 
 import charts
 
+EVEN = 0.05  # a ratio that differs from 1 by no more is even: rounds of one way differ by more
 COSTS = ("CPU seconds", "MB written", "rows read", "files read", "peak MB")
-HEADINGS = ("", "least, s", "median, s", "most, s", "ratio", "CPU, s", "MB written", "rows read", "files read", "peak MB")
+HEADINGS = ("", "least, s", "median, s", "most, s", "ratio", "the package", "CPU, s", *COSTS[1:])
 # Read by itself a drawing has no style sheet of a page: what it needs of it, light and dark.
 STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #5a6875; }
@@ -37,11 +38,14 @@ class Comparison:
         The way that the others are divided by.
     ways : dict
         {way: {cost: its value in each round}}; `seconds` is the one that is always there.
+    ours : str
+        The package's way, which has won or lost against each other one; none where all ways are the package's.
     """
 
     title: str
     base: str
     ways: dict[str, dict[str, list[float]]]
+    ours: str = ""
 
     @property
     def rounds(self) -> int:
@@ -53,17 +57,24 @@ class Comparison:
         """The title of a table."""
         return f"{self.title}, {self.rounds} round{'s' * (self.rounds != 1)}; ratio to {self.base}"
 
-    def ratio(self, way: str) -> float:
+    def ratio(self, way: str, base: str = "") -> float:
         """Give the median of what a way took in each round, divided by what the base took in the same round."""
-        pairs = zip(self.ways[way]["seconds"], self.ways[self.base]["seconds"], strict=True)
+        pairs = zip(self.ways[way]["seconds"], self.ways[base or self.base]["seconds"], strict=True)
         return statistics.median(seconds / base for seconds, base in pairs)
+
+    def verdict(self, way: str) -> str:
+        """Tell whether the package won or lost against a way; nothing for its own."""
+        if way == self.ours or not self.ours:
+            return ""
+        ratio = self.ratio(way, self.ours)
+        return "won" if ratio > 1 + EVEN else "lost" if ratio < 1 - EVEN else "even"
 
     def rows(self) -> Iterator[list[str]]:
         """Give a row of cells for each way: seconds, ratio, and the median of each cost."""
         for way, costs in self.ways.items():
             seconds = costs["seconds"]
             cells = [way, *map(_seconds, (min(seconds), statistics.median(seconds), max(seconds)))]
-            yield [*cells, f"{self.ratio(way):.2f}", *(_cell(costs.get(cost)) for cost in COSTS)]
+            yield [*cells, f"{self.ratio(way):.2f}", self.verdict(way), *(_cell(costs.get(cost)) for cost in COSTS)]
 
 
 @dataclass
@@ -129,7 +140,7 @@ def markdown(results: Results) -> str:
         shown = [place for place in range(len(HEADINGS)) if place < 5 or any(row[place] for row in one.rows())]
         table = [[HEADINGS[place] for place in shown]]
         table += [["---"] + ["---:"] * (len(shown) - 1)]
-        table += [[row[place].replace("|", "\\|") for place in shown] for row in one.rows()]
+        table += [[_in_markdown(row[place]) for place in shown] for row in one.rows()]
         parts += [f"**{one.heading}**", "\n".join(f"| {' | '.join(cells)} |" for cells in table)]
     return "\n\n".join(parts)
 
@@ -151,6 +162,10 @@ def svg(comparisons: list[Comparison], width: int = charts.WIDE) -> str:
 
 def _seconds(value: float) -> str:
     return f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"
+
+
+def _in_markdown(cell: str) -> str:
+    return "**lost**" if cell == "lost" else cell.replace("|", "\\|")
 
 
 def _text(value: object) -> str:

@@ -24,6 +24,7 @@ def compare(
     ways: Ways,
     *,
     base: str = "",
+    ours: str = "",
     rounds: int = 0,
     warm_up: int = 1,
     before: Callable[[], None] | None = None,
@@ -33,6 +34,7 @@ def compare(
     """Let ways take turns, print what they took, and add it to the results.
 
     base         the way that the others are divided by; the last one if none is named
+    ours         the package's way, if the others are its peers
     rounds       how many are measured, after those that warm up; as many as the setting says if none are named
     before       what each round begins with, and `after` what it ends with; neither is measured
     same_answer  whether what the ways return must be equal: RuntimeError where it is not, before its time counts
@@ -56,7 +58,7 @@ def compare(
         for name, values in used.items() if number >= warm_up else ():
             for cost, value in values.items():
                 costs[name].setdefault(cost, []).append(value)
-    comparison = Comparison(title, base, costs)
+    comparison = Comparison(title, base, costs, ours)
     results.comparisons.append(comparison)
     bench.console.print(shown(comparison))
     return comparison

@@ -31,9 +31,8 @@ def results() -> Results:
     }
     machine = {"date": "2026-11-23", "cores": 2, "memory": "24 GiB", "system": "Linux"}
     machine |= {"Spark": "4.1.4", "Java": "17.0.15", "driver": "4g"}
-    return Results(
-        "final", "parquet", {"scale": "default", "rows": 20_000, "rounds": 3}, machine, [Comparison("Every row", OURS, ways)]
-    )
+    setting = {"scale": "default", "rows": 20_000, "rounds": 3}
+    return Results("final", "parquet", setting, machine, [Comparison("Every row", OURS, ways, OURS)])
 
 
 def test_a_table_has_seconds_the_median_of_ratios_and_the_costs_that_were_measured(results: Results) -> None:
@@ -43,11 +42,23 @@ def test_a_table_has_seconds_the_median_of_ratios_and_the_costs_that_were_measur
         "",
         "**Every row, 3 rounds; ratio to final**",
         "",
-        "|  | least, s | median, s | most, s | ratio | CPU, s | rows read |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: |",
-        r"| row_number \| the stage | 4.00 | 6.00 | 9.00 | 3.00 | 8 | 2,000,000 |",
-        "| final | 1.00 | 2.00 | 3.00 | 1.00 | 3 | 0 |",
+        "|  | least, s | median, s | most, s | ratio | the package | CPU, s | rows read |",
+        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
+        r"| row_number \| the stage | 4.00 | 6.00 | 9.00 | 3.00 | won | 8 | 2,000,000 |",
+        "| final | 1.00 | 2.00 | 3.00 | 1.00 |  | 3 | 0 |",
     ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "verdict"),
+    [([2.0, 2.0, 9.0], "won"), ([1.04, 1.04, 9.0], "even"), ([0.96, 0.96, 0.1], "even"), ([0.5, 0.5, 9.0], "**lost**")],
+)
+def test_a_table_says_against_whom_the_package_has_won_and_lost(results: Results, seconds: list[float], verdict: str) -> None:
+    ways = {"a peer": {"seconds": seconds}, "another": {"seconds": [1.0, 1.0, 1.0]}, OURS: {"seconds": [1.0, 1.0, 1.0]}}
+    results.comparisons = [Comparison("Every row", "another", ways, OURS)]
+    assert [line.split(" | ")[5].strip(" |") for line in markdown(results).splitlines()[-3:]] == [verdict, "even", ""]
+    results.comparisons = [Comparison("Every row", "another", ways)]
+    assert "the package" not in markdown(results)
 
 
 def _bench() -> SimpleNamespace:

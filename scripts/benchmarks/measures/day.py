@@ -79,9 +79,9 @@ def run(bench: Bench, results: Results) -> None:
 
     base = ways[0].name
     whole = {way.name: _added_up([took[kind][way.name] for kind in kinds]) for way in ways}
-    results.comparisons.append(Comparison(f"A working day: {kinds['batches']}", base, whole))
+    results.comparisons.append(Comparison(f"A working day: {kinds['batches']}", base, whole, base))
     for kind, title in kinds.items():
-        results.comparisons.append(Comparison(f"Of it {title}", base, took[kind]))
+        results.comparisons.append(Comparison(f"Of it {title}", base, took[kind], base))
     for comparison in results.comparisons:
         bench.console.print(shown(comparison))
 

@@ -40,14 +40,14 @@ def run(bench: Bench, results: Results) -> None:
             "ClickHouse FINAL": lambda: bench.clickhouse.sql(SUMMED.format("folded final")),
             "final": lambda: bench.sql(SUMMED.format("folded_read")),
         }
-        compare(bench, results, f"Every current row of {keys:,} keys: {what}", ways)
+        compare(bench, results, f"Every current row of {keys:,} keys: {what}", ways, ours="final")
 
     for _ in range(LOADS):
         fold()
     bench.run("folded_read")
     compare_all(f"{LOADS} batches, no base")
     ways = {"ClickHouse's": bench.clickhouse.optimize, "optimize": lambda: bench.optimize("folded")}
-    compare(bench, results, "An optimize", ways, rounds=1, warm_up=0)
+    compare(bench, results, "An optimize", ways, ours="optimize", rounds=1, warm_up=0)
     compare_all("a base")
     stream.batch = keys // 10
     fold()

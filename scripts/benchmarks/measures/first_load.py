@@ -39,4 +39,4 @@ def run(bench: Bench, results: Results) -> None:
         "the first fold": lambda: bench.run("folded"),
     }
     title = f"The first load of {results.setting['rows']:,} rows"
-    compare(bench, results, title, ways, base="a plain insert with row_number", before=forget, after=check)
+    compare(bench, results, title, ways, base="a plain insert with row_number", ours="the first fold", before=forget, after=check)

@@ -106,7 +106,7 @@ def _compare_with_finals(bench: Bench, results: Results, change: Changes, has_me
             raise RuntimeError("the sums of the joined ledger are not those of the join")
 
     ways = {AGAIN: lambda: bench.run("joined_again"), KEPT: keep}
-    compare(bench, results, change.title, ways, before=land, after=check)
+    compare(bench, results, change.title, ways, ours=KEPT, before=land, after=check)
 
 
 def _compare_with_merge(bench: Bench, results: Results, change: Changes) -> None:
@@ -120,4 +120,4 @@ def _compare_with_merge(bench: Bench, results: Results, change: Changes) -> None
         MERGE: lambda: bench.run(change.merged, "merged_by_region", load=change.load()),
         OURS: lambda: bench.run(change.ledger, "wide", "wide_by_region"),
     }
-    compare(bench, results, f"From the events: {change.title}", ways, before=change.land, after=check)
+    compare(bench, results, f"From the events: {change.title}", ways, ours=OURS, before=change.land, after=check)

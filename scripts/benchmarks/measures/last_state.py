@@ -46,7 +46,7 @@ def run(bench: Bench, results: Results) -> None:
         bench.clickhouse.sql("optimize table measured final")
 
     ways = {"optimize": optimize, "ClickHouse's": optimize_clickhouse}
-    compare(bench, results, "An optimize", ways, base="optimize", rounds=1, warm_up=0)
+    compare(bench, results, "An optimize", ways, base="optimize", ours="optimize", rounds=1, warm_up=0)
     bench.run("by_final")
     _compare(bench, results, "a base")
     newest = f"from measured where load = 'load {LOADS}' and pmod(id, 100) = 7"
@@ -76,4 +76,4 @@ def _compare(bench: Bench, results: Results, what: str) -> None:
     }.items():
         ways = {name.removeprefix("by_"): lambda way=name, where=where: bench.sql(SUMMED.format(way) + where) for name in WAYS}
         ways["ClickHouse FINAL"] = lambda where=where: bench.clickhouse.sql(SUMMED.format("measured final") + where)
-        compare(bench, results, f"The last state of {asked}: {what}", ways, base="final")
+        compare(bench, results, f"The last state of {asked}: {what}", ways, base="final", ours="final")

@@ -70,10 +70,10 @@ def run(bench: Bench, results: Results) -> None:
     bench.run("stg_events")
     what = f"{given['rows']:,} keys, {len(groups)} projection{'s' * (len(groups) > 1)}"
     first = {"rounds": 1, "warm_up": 0, "before": stream.land, "after": check}
-    compare(bench, results, f"The first load of {what}, in code that is not compiled yet", ways, base=OURS, **first)
+    compare(bench, results, f"The first load of {what}, in code that is not compiled yet", ways, base=OURS, ours=OURS, **first)
     heard.clear()
     title = f"A batch of {given['batch']:,} into {what}, {given['order']}, {given['deletes']} % deletes"
-    compare(bench, results, title, ways, base=OURS, before=stream.land, after=check)
+    compare(bench, results, title, ways, base=OURS, ours=OURS, before=stream.land, after=check)
     for statements in heard[1:]:  # the first one warmed up
         for statement, seconds in statements:
             results.parts.setdefault(statement, []).append(seconds)
@@ -109,7 +109,7 @@ def _compare_bare(
         bare.check()
         _check_sums(bench, groups, {name: merge.sums("{}") for name, merge in merges.items()}, has_clickhouse)
 
-    compare(bench, results, f"Bare SQL: {title}", ways, before=land, after=check)
+    compare(bench, results, f"Bare SQL: {title}", ways, ours=OURS, before=land, after=check)
 
 
 def _check_sums(bench: Bench, groups: Sequence[str], tables: dict[str, str], has_clickhouse: bool) -> None:

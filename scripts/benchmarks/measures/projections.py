@@ -40,7 +40,7 @@ def run(bench: Bench, results: Results) -> None:
             CLICKHOUSE: lambda group=group: bench.clickhouse.sums(group),
             "the projection": lambda group=group: bench.sql(KEPT.format(group)),
         }
-        compare(bench, results, f"Reading the sums by {group} of {given['rows']:,} keys", ways)
+        compare(bench, results, f"Reading the sums by {group} of {given['rows']:,} keys", ways, ours="the projection")
     bare = Bare(bench, GROUPS)
 
     def land() -> None:
