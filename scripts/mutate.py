@@ -78,7 +78,7 @@ MUTANTS = [
     Mutant(FOLD, "if(appended.ledger_sign = -1, ledger_last_state.", "if(appended.ledger_sign = 1, ledger_last_state."),
     Mutant(FOLD, "in ('applied', 'orphan_delete')", "in ('applied')"),
     Mutant(FOLD, "not ledger_delete as ledger_has_upserts", "ledger_delete as ledger_has_upserts", "intake"),
-    Mutant(PLAN, "having count(*) > 1 limit 1", "having count(*) > 2 limit 1", "intake"),
+    Mutant(PLAN, "count_if(ledger_rows > 1)", "count_if(ledger_rows > 2)", "intake"),
     Mutant(FOLD, "left semi join unread", "left anti join unread"),
     Mutant(FOLD, "where ledger_rank = 1\n", "where ledger_rank = 2\n"),
     Mutant(FOLD, "and stored.ledger_batch not in", "and stored.ledger_batch in", "undo"),
