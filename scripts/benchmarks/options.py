@@ -37,7 +37,7 @@ MEASURES: dict[str, ModuleType] = {
     "shards": shards,
 }
 SCALES = ("smoke", "default", "large")
-NUMBERS = ("rows", "batch", "blocks", "batches", "rounds")
+NUMBERS = ("rows", "batch", "blocks", "batches", "rounds", "warm_up")
 
 
 def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[str, Any]]]:
@@ -47,7 +47,7 @@ def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[st
     parser.add_argument("--scale", choices=SCALES, default="default")
     parser.add_argument("--target", choices=("parquet", "delta", "iceberg"), default="parquet")
     for name in NUMBERS:
-        parser.add_argument(f"--{name}", type=int)
+        parser.add_argument(_option(name), type=int)
     parser.add_argument("--deletes", type=int)
     parser.add_argument("--projections", type=int, choices=(1, 2, 3))
     parser.add_argument("--order", choices=("random", "time"))
@@ -62,7 +62,7 @@ def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[st
         parser.error(f"there is no measure {', '.join(unknown)}; there are {', '.join(MEASURES)}")
     for name in NUMBERS:
         if given.get(name, 1) < 1:
-            parser.error(f"--{name} must be 1 or more")
+            parser.error(f"{_option(name)} must be 1 or more")
     if not 0 <= given.get("deletes", 0) < 100:
         parser.error("--deletes is a percentage, from 0 to 99")
     chosen = {name: MEASURES[name] for name in asked or MEASURES}
@@ -73,7 +73,7 @@ def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[st
         takers = [measure for measure in chosen if name in MEASURES[measure].SIZES[scale]]
         if not takers or (asked and len(takers) < len(chosen)):
             others = [measure for measure in chosen if measure not in takers]
-            parser.error(f"--{name} is no option of {', '.join(others)}")
+            parser.error(f"{_option(name)} is no option of {', '.join(others)}")
     for name, measure in chosen.items():
         if given.get("peers", "all") not in ("all", *getattr(measure, "CHOICES", ())):
             parser.error(f"--peers of {name} is all, {', '.join(measure.CHOICES)}")
@@ -81,3 +81,8 @@ def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[st
         name: {"scale": scale} | {option: given.get(option, value) for option, value in measure.SIZES[scale].items()}
         for name, measure in chosen.items()
     }
+
+
+def _option(name: str) -> str:
+    """Give the option that sets a value: `--warm-up` for `warm_up`."""
+    return "--" + name.replace("_", "-")

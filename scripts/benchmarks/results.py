@@ -111,7 +111,7 @@ class Results:
     @property
     def made_with(self) -> str:
         """The setting in words."""
-        return ", ".join(f"{name} {_text(value)}" for name, value in self.setting.items())
+        return ", ".join(f"{name} {_text(value)}" for name, value in self.setting.items()).replace("_", " ")
 
     def write(self, folder: Path) -> Path:
         """Write the figures and a drawing of them; gives the path of the figures."""

@@ -162,10 +162,11 @@ def test_every_cost_stands_in_the_help() -> None:
 
 
 def test_options_take_the_place_of_single_numbers_of_a_scale() -> None:
-    target, settings = options.read(["merge", "--scale", "smoke", "--rows", "5", "--order", "time", "--target", "delta"])
+    given = ["--scale", "smoke", "--rows", "5", "--order", "time", "--warm-up", "9", "--target", "delta"]
+    target, settings = options.read(["merge", *given])
     assert target == "delta"
     of_scale = {"scale": "smoke"} | options.MEASURES["merge"].SIZES["smoke"]
-    assert settings == {"merge": of_scale | {"rows": 5, "order": "time"}}
+    assert settings == {"merge": of_scale | {"rows": 5, "order": "time", "warm_up": 9}}
 
 
 def test_without_a_name_all_are_measured() -> None:
@@ -180,6 +181,7 @@ def test_without_a_name_all_are_measured() -> None:
         (["merge", "--deletes", "100"], "--deletes is a percentage, from 0 to 99"),
         (["old-blocks", "--target", "delta"], "old-blocks is measured on plain parquet alone, not on delta"),
         (["merge", "final", "--blocks", "9"], "--blocks is no option of merge, final"),
+        (["merge", "--warm-up", "0"], "--warm-up must be 1 or more"),
         (["merge", "final", "--batch", "9"], "--batch is no option of final"),
         (["merge", "--scale", "tiny"], "invalid choice: 'tiny'"),
         (["merge", "--peers", "flink"], "invalid choice: 'flink'"),

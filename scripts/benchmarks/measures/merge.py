@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from results import Results
     from session import Bench
 
-EVENTS = {"projections": 1, "order": "random", "deletes": 0, "peers": "all", "form": "dbt"}
+EVENTS = {"warm_up": 1, "projections": 1, "order": "random", "deletes": 0, "peers": "all", "form": "dbt"}
 SIZES = {
     "smoke": {"rows": 20_000, "batch": 2_000, "rounds": 1} | EVENTS,
     "default": {"rows": 1_000_000, "batch": 100_000, "rounds": 5} | EVENTS,
@@ -68,13 +68,13 @@ def run(bench: Bench, results: Results) -> None:
         _check_sums(bench, groups, {name: f"{model}_by_{{}}" for model, name in peers.items()}, has_clickhouse)
 
     bench.run("stg_events")
+    usual = {"base": OURS, "ours": OURS, "before": stream.land, "after": check}
     what = f"{given['rows']:,} keys, {len(groups)} projection{'s' * (len(groups) > 1)}"
-    first = {"rounds": 1, "warm_up": 0, "before": stream.land, "after": check}
-    compare(bench, results, f"The first load of {what}, in code that is not compiled yet", ways, base=OURS, ours=OURS, **first)
+    compare(bench, results, f"The first load of {what}, in code that is not compiled yet", ways, rounds=1, warm_up=0, **usual)
     heard.clear()
     title = f"A batch of {given['batch']:,} into {what}, {given['order']}, {given['deletes']} % deletes"
-    compare(bench, results, title, ways, base=OURS, ours=OURS, before=stream.land, after=check)
-    for statements in heard[1:]:  # the first one warmed up
+    compare(bench, results, title, ways, warm_up=given["warm_up"], **usual)
+    for statements in heard[given["warm_up"] :]:
         for statement, seconds in statements:
             results.parts.setdefault(statement, []).append(seconds)
     bench.console.print(shown_parts(results.parts, given["rounds"]))
