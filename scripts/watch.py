@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fold blocks as they land: one warm process of dbt and Spark, with a live table of the ledgers of a project.
 
-Needs dbt, the package `collapsing` in the project, and nothing else: copy this file to a project of your own and run
+Needs dbt, the package `collapsing` in the project, and for the live table `rich`: copy this file to a project of your own and run
 ``python watch.py --help`` there. It reads the figures of `collapsing.status` and runs `dbt run` where something is unread.
 """
 
@@ -240,7 +240,7 @@ def write_metrics(path: Path, metrics: str) -> None:
 
 
 class Screen:
-    """Shows the ledgers: a live table on a terminal, else a line for each batch, or JSON.
+    """Shows the ledgers: a live table on a terminal if `rich` is installed, else a line for each batch, or JSON.
 
     Parameters
     ----------
@@ -253,9 +253,12 @@ class Screen:
     def __init__(self, out: TextIO, as_json: bool) -> None:
         self._out, self._as_json, self._live = out, as_json, None
         if out.isatty() and not as_json:
-            from rich.console import Console
-            from rich.live import Live
-
+            try:
+                from rich.console import Console
+                from rich.live import Live
+            except ModuleNotFoundError:
+                self._write("a line for each batch follows; for a live table: pip install rich")
+                return
             self._live = Live(console=Console(file=out), auto_refresh=False, redirect_stdout=False, redirect_stderr=False)
             self._live.start()
 

@@ -127,6 +127,17 @@ def test_brackets_of_an_error_are_shown_on_a_terminal(watch, monkeypatch) -> Non
     assert "no [/such] table" in out.getvalue() and "no [other] table" in out.getvalue()
 
 
+def test_without_rich_a_terminal_gets_a_line_for_each_batch_and_learns_why(watch, monkeypatch) -> None:
+    out = io.StringIO()
+    monkeypatch.setattr(out, "isatty", lambda: True)
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    screen = watch.Screen(out, as_json=False)
+    screen.show([], "folding")
+    screen.tell(watch.Ledger("orders", said="batch 7: 200 rows"))
+    screen.close()
+    assert "pip install rich" in out.getvalue() and "orders: batch 7: 200 rows" in out.getvalue()
+
+
 @pytest.mark.parametrize(
     ("error", "line"),
     [
