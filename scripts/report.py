@@ -116,7 +116,7 @@ def lag_of(ledger: str, projection: str) -> str:
 
 
 def rejects_of(project: Project, name: str) -> list[tuple[str, int]]:
-    """Count the rows that were set aside, by reason; none if there is no such table."""
+    """Count the rejected rows, by reason; none if there is no such table."""
     if "on_bad_rows" not in str(project.models("ledger")[name].config.meta):
         return []
     relation = f"{{{{ collapsing.rejects(ref('{name}')) }}}}"
@@ -176,7 +176,7 @@ def sections_of(name: str, found: dict[str, Any]) -> list[str]:
     if found["storage"]:
         parts.append(pages.section(f"{name}: storage", *storage(found["storage"])))
     if found["rejects"]:
-        parts.append(pages.section(f"{name}: rows that were set aside", pages.table(["reason", "rows"], found["rejects"])))
+        parts.append(pages.section(f"{name}: rejected rows", pages.table(["reason", "rows"], found["rejects"])))
     return parts
 
 
@@ -186,7 +186,7 @@ def overview(found: dict[str, Any]) -> str:
     held, live, tombstones = (int(sizes[one] or 0) for one in ("held", "live", "tombstones"))
     dead = held - live - tombstones
     timed = [float(row["seconds"]) for row in history if row["seconds"] is not None]
-    set_aside = sum(rows for _, rows in found["rejects"])
+    rejected = sum(rows for _, rows in found["rejects"])
     size = sum(int(row["bytes"]) for row in found["storage"])
     figures = [
         ("batches", len(history), f"the last at {history[-1]['finished_at']}" if history else "", False),
@@ -194,7 +194,7 @@ def overview(found: dict[str, Any]) -> str:
         ("dead rows", dead, f"{dead / held:.0%} of all rows" if held else "", bool(held) and dead / held > 0.5),
         ("tombstones", tombstones, "deleted keys", False),
         ("seconds per batch", statistics.median(timed) if timed else None, "median", False),
-        ("rows set aside", set_aside, "bad rows", set_aside > 0),
+        ("rejected rows", rejected, "bad ones", rejected > 0),
     ]
     if found["projections"]:
         behind = max(int(one[2]) for one in found["projections"])

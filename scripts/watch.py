@@ -296,21 +296,25 @@ class Screen:
 
     @staticmethod
     def _table(ledgers: Sequence[Ledger], doing: str) -> Any:
+        """Give a table of the figures for narrow terminals, what the last run said of each ledger, and what is being done."""
         from rich import box
+        from rich.console import Group
         from rich.markup import escape
         from rich.table import Table
+        from rich.text import Text
 
-        table = Table(box=box.SIMPLE_HEAD, caption=doing, caption_justify="left")
-        for name in ("ledger", "waiting", "batch", "age", "live", "dead", "lag", "folded", "seconds", "last batch"):
-            table.add_column(name, justify="left" if name in ("ledger", "last batch") else "right", overflow="fold")
+        table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+        for name in ("ledger", "waiting", "batch", "age", "live", "dead", "lag", "folded", "seconds"):
+            table.add_column(name, justify="left" if name == "ledger" else "right", overflow="fold")
         for ledger in ledgers:
             figures = ledger.figures
             age = figures.get("age_minutes")
             cells = [figures.get(name) for name in ("unread_blocks", "last_batch")]
             cells += [None if age is None else f"{age:.0f} min"] + [figures.get(name) for name in ("live", "dead", "lag_batches")]
-            cells += [ledger.rows, f"{ledger.last.get('seconds', 0):.1f}", ledger.said]
-            table.add_row(ledger.name, *["-" if cell is None else escape(str(cell)) for cell in cells])
-        return table
+            cells += [ledger.rows, f"{ledger.last.get('seconds', 0):.1f}"]
+            table.add_row(escape(ledger.name), *["-" if cell is None else escape(str(cell)) for cell in cells])
+        said = [Text(f" {ledger.name}: {ledger.said}") for ledger in ledgers if ledger.said]
+        return Group(table, *said, Text(f" {doing}", style="dim italic"))
 
 
 def watch(options: argparse.Namespace, out: TextIO, stop: Stop) -> int:

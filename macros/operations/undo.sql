@@ -56,6 +56,10 @@
             ~ ': nothing was changed' ~ (' (redo: true brings it back)' if done in open[:1])
         }) }}
     {% elif not newest or batch not in [none, newest] %}
+        {% if batch in counting %}
+            {% set says = 'batch ' ~ batch ~ ' cannot be taken back before those after it: start with batch ' ~ newest %}
+            {{ return({'is_refused': true, 'says': says}) }}
+        {% endif %}
         {% set refused = 'there is no batch to take back' if not newest
             else 'batch ' ~ batch ~ ' cannot be taken back: the newest batch that counts is ' ~ newest ~ ', and only that one can' %}
         {{ return({'is_refused': true, 'says': refused ~ base}) }}

@@ -74,7 +74,7 @@ def test_the_page_says_what_the_ledger_holds(report, reported, monkeypatch, tmp_
     tiles = dict(re.findall(r"<dt>([^<]+)</dt><dd>([^<]+)", page))
     # +1 +2 | -1 +1 | -2 0: six rows, one of them live, and a tombstone
     seen = {
-        name: tiles[name] for name in ("batches", "live rows", "dead rows", "tombstones", "slowest projection", "rows set aside")
+        name: tiles[name] for name in ("batches", "live rows", "dead rows", "tombstones", "slowest projection", "rejected rows")
     }
     expected = {
         "batches": "3",
@@ -82,7 +82,7 @@ def test_the_page_says_what_the_ledger_holds(report, reported, monkeypatch, tmp_
         "dead rows": "4",
         "tombstones": "1",
         "slowest projection": "1",
-        "rows set aside": "1",
+        "rejected rows": "1",
     }
     assert seen == expected
     cells = re.sub(r' data-column="[^"]*"', "", page)

@@ -89,8 +89,10 @@ def test_an_engine_without_cancel_rows_is_not_undone(undone) -> None:
     assert not operate(undone[0], "undo", model="replaced").success
 
 
-def test_batches_are_taken_back_one_after_the_other_and_come_back_the_same_way(undone) -> None:
+def test_batches_are_taken_back_one_after_the_other_and_come_back_the_same_way(undone, capsys) -> None:
     project, _ = undone
+    assert not operate(project, "undo", model="versioned", batch=1).success
+    assert "batch 1 cannot be taken back before those after it: start with batch 2" in capsys.readouterr().out
     after = project.rows("select * from finals where ledger = 'versioned' order by all")
     _undo(project, "versioned", batch=2)
     _undo(project, "versioned", batch=1)
