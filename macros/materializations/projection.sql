@@ -22,23 +22,23 @@
     {%- if table.upto and table.after != table.upto -%}
         {#- what they add to each group -#}
         {%- set rows = source if table.after is not none else collapsing._visible_rows(source) -%}
-        {%- set view = collapsing._cache(
-            projection, 'partials', collapsing._project(rows, settings, table.types, table, source_projection)
-        ) -%}
-        {%- set line, partials = collapsing._summary_of_partials(view, settings, table), 'select * from ' ~ view -%}
+        {%- set partials = collapsing._project(rows, settings, table.types, table, source_projection) -%}
 
         {#- the commit: partials and watermark are one batch -#}
         {%- if table.rebuild -%}
+            {%- set view = collapsing._cache(projection, 'partials', partials) -%}
             {%- do collapsing._drop_covered(projection, table.batches) -%}
-            {%- do collapsing._write_base(projection, table.upto, partials, has_readers=false) -%}
+            {%- do collapsing._write_base(projection, table.upto, 'select * from ' ~ view, has_readers=false) -%}
             {%- do collapsing._set_properties(projection, table.properties) -%}
+            {%- do collapsing._drop_cached(projection, model) -%}
         {%- else -%}
             {% call statement('main') %}
                 {{ collapsing._append(projection, partials, table.upto) }}
             {% endcall %}
         {%- endif -%}
-        {%- do collapsing._drop_cached(projection, model) -%}
-        {%- do collapsing._merge_many_partials(projection) if table.batches and table.after is not none and table.batches.later | length >= 16 -%}
+        {%- set first = 1 + (table.after or 0) -%}
+        {%- set line = 'batch ' ~ first if first == table.upto else 'batches ' ~ first ~ '-' ~ table.upto -%}
+        {%- do collapsing._merge_many_partials(projection, table) if table.batches and table.after is not none -%}
     {%- endif -%}
     {%- do store_result('main', response=line) -%}
 
@@ -48,15 +48,3 @@
     {%- do collapsing._release_lock(projection) -%}
     {{ return({'relations': [projection]}) }}
 {% endmaterialization %}
-
-
-{# Returns in a line which batches a run of a projection reads, and how many groups they change. #}
-{% macro _summary_of_partials(partials, settings, table) %}
-    {% set first = 1 + (table.after or 0) %}
-    {% set groups = collapsing._rows_of(
-        'select count(*) from ' ~ partials ~ (' where ledger_part = 0' if collapsing._value_measures(settings.measures))
-    )[0][0] %}
-    {{ return(
-        ('batch ' ~ first if first == table.upto else 'batches ' ~ first ~ '-' ~ table.upto) ~ ', ' ~ collapsing._counted(groups, 'group')
-    ) }}
-{% endmacro %}

@@ -46,17 +46,18 @@ having
 
 {#
     Runs after a projection's insert: merges its partials when there are more than 16, all but the newest 8, so that reading it
-    does not grow with its age and the newest states can still be asked for.
+    does not grow with its age and the newest states can still be asked for. `table` as _ready_partials returned it before the insert.
 #}
-{% macro _merge_many_partials(projection) %}
-    {% set batches = collapsing._batches_of(projection) %}
-    {% if batches and batches.later | length > 16 %}
+{% macro _merge_many_partials(projection, table) %}
+    {% set batches, later = table.batches, table.batches.later + [table.upto] %}
+    {% if later | length > 16 %}
         {% set node = collapsing._model_of(projection) %}
-        {% set upto = collapsing._read_by_all(node, projection, batches.later[-9]) %}
+        {% set upto = collapsing._read_by_all(node, projection, later[-9]) %}
         {% if upto > batches.base %}
             {% do collapsing._drop_covered(projection, batches) %}
-            {% do collapsing._fold_into_base(
-                node, projection, batches, upto, collapsing._merged_partials(projection, batches, upto), has_readers=false
+            {% do collapsing._say(node.name, 'merging the partials of the batches up to ' ~ upto) %}
+            {% do collapsing._write_base(
+                projection, upto, collapsing._merged_partials(projection, batches, upto), has_readers=false
             ) %}
         {% endif %}
     {% endif %}

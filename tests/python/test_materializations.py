@@ -76,7 +76,7 @@ def test_a_small_run_asks_little_of_spark(project) -> None:
     assert project.invoke(*selected, variables={"upto": "b2"}, callbacks=[ledger, projection]).success
     assert _live(project) == LIVE["b2"]
     assert len(ledger.heard) <= 13, "\n".join(ledger.heard)
-    assert len(projection.heard) <= 6, "\n".join(projection.heard)
+    assert len(projection.heard) <= 3, "\n".join(projection.heard)
     lookups = [statement for statement in ledger.heard if "semi join" in statement]
     assert len(lookups) == 1 and lookups[0].startswith("cache lazy table")
 

@@ -49,7 +49,6 @@ RETURN_WORDS = {
     "_report",
     "_summary",
     "_summary_of_joined",
-    "_summary_of_partials",
     "_told_of_guess",
     "_told_of_mark",
     "_unless_inconsistent",
