@@ -26,7 +26,8 @@ DECISIONS = [
     ("duplicate", "grey", "a copy of the newest event of its key, or of a row of its batch"),
     ("stale", "orange", "older than what its key had"),
     ("superseded", "green", "another event of its key in the same batch was newer"),
-    ("other", "red", "ties, deletes of unknown keys, and bad rows"),
+    ("tie", "purple", "the version of another event of its key, but other contents"),
+    ("other", "red", "deletes of unknown keys, and bad rows"),
 ]
 
 
@@ -86,7 +87,7 @@ def figures_of(project: Project, name: str) -> dict[str, Any]:
         f" date_format(finished_at, 'yyyy-MM-dd HH:mm') as finished_at from {{{{ collapsing.history({ref}) }}}} order by batch"
     )
     [sizes] = project.rows(
-        "select count(*) as held, count_if(ledger_sign = 0) as tombstones,"
+        "select count(*) as stored, count_if(ledger_sign = 0) as tombstones,"
         f" (select count(*) from {{{{ collapsing.final({ref}) }}}}) as live from {{{{ collapsing.changes({ref}, after=0) }}}}"
     )
     readers = [
@@ -139,8 +140,8 @@ def storage_of(project: Project, name: str) -> list[dict[str, Any]]:
     """Give files and bytes of each batch. Empty where the format does not tell them to a query."""
     try:
         return project.rows(
-            "select ledger_batch as batch, count(*) as files, sum(bytes) as bytes, sum(held) as held from (select ledger_batch,"
-            f" _metadata.file_path as path, max(_metadata.file_size) as bytes, count(*) as held from {{{{ ref('{name}') }}}}"
+            "select ledger_batch as batch, count(*) as files, sum(bytes) as bytes, sum(stored) as stored from (select ledger_batch,"
+            f" _metadata.file_path as path, max(_metadata.file_size) as bytes, count(*) as stored from {{{{ ref('{name}') }}}}"
             " group by ledger_batch, _metadata.file_path) group by ledger_batch order by ledger_batch"
         )
     except ReportError:
@@ -183,15 +184,15 @@ def sections_of(name: str, found: dict[str, Any]) -> list[str]:
 def overview(found: dict[str, Any]) -> str:
     """Give the tiles."""
     history, sizes = found["history"], found["sizes"]
-    held, live, tombstones = (int(sizes[one] or 0) for one in ("held", "live", "tombstones"))
-    dead = held - live - tombstones
+    stored, live, tombstones = (int(sizes[one] or 0) for one in ("stored", "live", "tombstones"))
+    dead = stored - live - tombstones
     timed = [float(row["seconds"]) for row in history if row["seconds"] is not None]
     rejected = sum(rows for _, rows in found["rejects"])
     size = sum(int(row["bytes"]) for row in found["storage"])
     figures = [
         ("batches", len(history), f"the last at {history[-1]['finished_at']}" if history else "", False),
         ("live rows", live, "", False),
-        ("dead rows", dead, f"{dead / held:.0%} of all rows" if held else "", bool(held) and dead / held > 0.5),
+        ("dead rows", dead, f"{dead / stored:.0%} of all rows" if stored else "", bool(stored) and dead / stored > 0.5),
         ("tombstones", tombstones, "deleted keys", False),
         ("seconds per batch", statistics.median(timed) if timed else None, "median", False),
         ("rejected rows", rejected, "bad ones", rejected > 0),
@@ -208,10 +209,10 @@ def overview(found: dict[str, Any]) -> str:
 def live_and_dead(found: dict[str, Any], shown: list, labels: list[str], left_out: str) -> list[str]:
     """Draw what the ledger holds now, and what each batch appended."""
     sizes = found["sizes"]
-    held, live, tombstones = (int(sizes[one] or 0) for one in ("held", "live", "tombstones"))
+    stored, live, tombstones = (int(sizes[one] or 0) for one in ("stored", "live", "tombstones"))
     now = [
         charts.Series("live", "blue", [live]),
-        charts.Series("dead: cancelled, and what cancels", "orange", [held - live - tombstones]),
+        charts.Series("dead: cancelled, and what cancels", "orange", [stored - live - tombstones]),
         charts.Series("tombstones", "grey", [tombstones]),
     ]
     appended = [
@@ -222,11 +223,18 @@ def live_and_dead(found: dict[str, Any], shown: list, labels: list[str], left_ou
     return [
         pages.paragraph("Now. An optimize removes the dead rows.", "note"),
         charts.legend(now),
-        charts.figure("Live and dead rows", charts.rows_of_bars(["rows"], now, [f"{held:,}"])),
-        pages.paragraph("Rows that each batch appended." + left_out, "note"),
+        charts.figure("Live and dead rows", charts.rows_of_bars(["rows"], now, [f"{stored:,}"])),
+        pages.paragraph("Rows that each batch appended." + left_out + taken_back(found["history"]), "note"),
         charts.legend(appended),
         charts.figure("Rows appended by batch", charts.stacked_bars(labels, appended, "rows")),
     ]
+
+
+def taken_back(history: list[dict]) -> str:
+    """Say which batches no longer count, as another took them back; an undo that was taken back itself takes nothing back."""
+    by = {int(row["undoes"]): int(row["batch"]) for row in history if row["undoes"] is not None}
+    names = [f"{batch} (by batch {undo})" for batch, undo in sorted(by.items()) if undo not in by and batch not in by.values()]
+    return f" Taken back: {', '.join(names)}." if names else ""
 
 
 def decided(shown: list, labels: list[str], left_out: str) -> list[str]:
@@ -284,7 +292,7 @@ def storage(batches: list[dict]) -> list[str]:
     series = [charts.Series("bytes", "blue", [sum(int(row["bytes"]) for row in one) for _, one in rows])]
     notes = [
         f"{in_bytes(sum(int(row['bytes']) for row in one))}, {counted_as(sum(int(row['files']) for row in one), 'file')}, "
-        f"{counted_as(sum(int(row['held']) for row in one), 'row')}"
+        f"{counted_as(sum(int(row['stored']) for row in one), 'row')}"
         for _, one in rows
     ]
     return [charts.figure("Bytes of base and batches", charts.rows_of_bars([label for label, _ in rows], series, notes))]

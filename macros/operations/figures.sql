@@ -33,6 +33,7 @@
     {% do figures.update(collapsing._unread_figures(node, ledger, settings, batches)) %}
     {% do figures.update(collapsing._row_figures(ledger, settings, batches, told)) %}
     {% do figures.update(collapsing._reject_figures(ledger, batches)) %}
+    {% do figures.update({'last_ties': told.ties}) %}
     {% set readers = collapsing._lags_of(node, batches, told.counting) %}
     {% do figures.update({
         'lag_batches': readers | map(attribute='lag_batches') | max if readers else none, 'readers': readers,
@@ -44,19 +45,21 @@
 
 
 {#
-    Returns what the manifest tells of a ledger: `finished_at` and `age_minutes` of its newest batch, `appended` the rows of the batches after the base,
-    {batch: [states, cancels, tombstones]}, and `counting`, the numbers of those batches that a projection has something to read of.
+    Returns what the manifest tells of a ledger: `finished_at` and `age_minutes` of its newest batch, and `ties` in it if decisions were counted;
+    `appended` the rows of the batches after the base, {batch: [states, cancels, tombstones]}; and `counting`, the numbers of those batches that a projection has something to read of.
 #}
 {% macro _told_by_manifest(ledger, batches) %}
-    {% set told = {'finished_at': none, 'age_minutes': none, 'appended': {}, 'counting': []} %}
+    {% set told = {'finished_at': none, 'age_minutes': none, 'ties': none, 'appended': {}, 'counting': []} %}
     {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
     {% if manifest is not none and batches %}
         {% set row = collapsing._rows_of(
             'select cast(max(planned_at) as string), (unix_micros(now()) - unix_micros(max(planned_at))) / 60000000D, '
             ~ 'to_json(collect_list(array(planned_in, states, cancels, tombstones)) filter (where planned_in > ' ~ batches.base
-            ~ ')) from ' ~ manifest ~ ' where block is null and ' ~ collapsing._is_committed(batches)
+            ~ ")), max_by(if(size(decisions) > 0, coalesce(try_element_at(decisions, 'tie'), 0L), null), planned_in)"
+            ~ ' from ' ~ manifest ~ ' where block is null and ' ~ collapsing._is_committed(batches)
         )[0] %}
         {% do told.update({'finished_at': row[0], 'age_minutes': row[1] | float | round(1)}) if row[0] is not none %}
+        {% do told.update({'ties': row[3]}) %}
         {% for batch in fromjson(row[2]) %}
             {% do told.appended.update({batch[0]: batch[1:]}) %}
         {% endfor %}

@@ -78,7 +78,7 @@
         ) }}
     {% endif %}
     {% set allowed = [
-        'unread_blocks', 'unread_rows', 'age_minutes', 'lag_batches', 'rejects', 'last_rejects', 'dead_share', 'tombstones', 'findings'
+        'unread_blocks', 'unread_rows', 'age_minutes', 'lag_batches', 'rejects', 'last_rejects', 'last_ties', 'dead_share', 'tombstones', 'findings'
     ] %}
     {% for figure, limit in (fail_if or {}).items() %}
         {% if figure not in allowed or limit is not number or limit is boolean or limit < 0 %}

@@ -1,7 +1,7 @@
 """Charts as SVG for the body of a page: no script, no font, colours from the page's own style sheet.
 
 Each chart is drawn twice, for a wide and for a narrow screen, so that its letters keep their size. A colour is a CSS class
-of pages.py: blue, orange, green, grey, red.
+of pages.py: blue, orange, green, grey, purple, red.
 """
 
 from __future__ import annotations
@@ -142,8 +142,9 @@ class Frame:
 
     def __init__(self, width: int, inner_height: int, top: float, unit: str, low: float = 0) -> None:
         self.ticks = nice_ticks(low, top)
+        self.names = [short(tick, max(map(abs, self.ticks))) for tick in self.ticks]
         self.unit, self.above, self.inner_height = unit, 22, inner_height
-        self.left = max(len(short(tick)) for tick in self.ticks) * LETTER + 10
+        self.left = max(map(len, self.names)) * LETTER + 10
         self.width, self.inner = width, width - self.left - 4
         self.height = self.above + inner_height + 24
 
@@ -155,10 +156,10 @@ class Frame:
     def grid(self) -> str:
         """Draw the lines of the ticks, their numbers, and the unit."""
         parts = [f'<text x="0" y="11">{escape(self.unit)}</text>']
-        for tick in self.ticks:
+        for tick, name in zip(self.ticks, self.names, strict=True):
             y = self.y(tick)
             parts.append(f'<line x1="{self.left:.1f}" y1="{y:.1f}" x2="{self.width}" y2="{y:.1f}"/>')
-            parts.append(f'<text x="{self.left - 6:.1f}" y="{y + 4:.1f}" text-anchor="end">{short(tick)}</text>')
+            parts.append(f'<text x="{self.left - 6:.1f}" y="{y + 4:.1f}" text-anchor="end">{name}</text>')
         return "".join(parts)
 
     def names_below(self, labels: Sequence[str], step: float) -> str:
@@ -183,9 +184,12 @@ def nice_ticks(low: float, top: float) -> list[float]:
     return [place * step for place in range(first, max(last, first + 1) + 1)]
 
 
-def short(number: float) -> str:
-    """Give a number in few letters: 1.2 M, 35 k, 0.25."""
+def short(number: float, greatest: float | None = None) -> str:
+    """Give a number in few letters: 1.2 M, 35 k, 0.25; in the unit that suits ``greatest``, if it stands beside that number."""
+    if not number:
+        return "0"
+    scale = abs(number if greatest is None else greatest)
     for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
-        if abs(number) >= size * 10 or (abs(number) >= size and size > 1e3):
+        if scale >= size * 10 or (scale >= size and size > 1e3):
             return f"{number / size:.3g}{letter}"
     return f"{number:,.0f}" if abs(number) >= 100 or number == int(number) else f"{number:.3g}"

@@ -15,12 +15,12 @@ STYLE = """
 :root {
   color-scheme: light dark;
   --ink: #1f2933; --muted: #5a6875; --line: #e4e7eb; --paper: #fff; --wash: #f5f7fa;
-  --blue: #2b6cb0; --orange: #dd7a1f; --green: #2f855a; --grey: #9aa5b1; --red: #c53030;
+  --blue: #2b6cb0; --orange: #dd7a1f; --green: #2f855a; --grey: #9aa5b1; --purple: #7a4fb5; --red: #c53030;
 }
 @media (prefers-color-scheme: dark) {
   :root {
     --ink: #e4e7eb; --muted: #9fb0c0; --line: #354250; --paper: #1c242d; --wash: #12181f;
-    --blue: #63a4e6; --orange: #f0a04b; --green: #5fbf8f; --grey: #6b7b8c; --red: #f07a7a;
+    --blue: #63a4e6; --orange: #f0a04b; --green: #5fbf8f; --grey: #6b7b8c; --purple: #b596e6; --red: #f07a7a;
   }
 }
 * { box-sizing: border-box; }
@@ -53,13 +53,13 @@ svg line { stroke: var(--line); }
 svg .line { fill: none; stroke-width: 2; }
 rect.blue, circle.blue { fill: var(--blue); } rect.orange, circle.orange { fill: var(--orange); }
 rect.green, circle.green { fill: var(--green); } rect.grey, circle.grey { fill: var(--grey); }
-rect.red, circle.red { fill: var(--red); }
+rect.purple, circle.purple { fill: var(--purple); } rect.red, circle.red { fill: var(--red); }
 .line.blue { stroke: var(--blue); } .line.orange { stroke: var(--orange); } .line.green { stroke: var(--green); }
-.line.grey { stroke: var(--grey); } .line.red { stroke: var(--red); }
+.line.grey { stroke: var(--grey); } .line.purple { stroke: var(--purple); } .line.red { stroke: var(--red); }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: .2rem 1rem; margin: .2rem 0; padding: 0; font-size: .88rem; }
 .legend i { display: inline-block; width: .8em; height: .8em; border-radius: 2px; margin-right: .4em; }
 i.blue { background: var(--blue); } i.orange { background: var(--orange); } i.green { background: var(--green); }
-i.grey { background: var(--grey); } i.red { background: var(--red); }
+i.grey { background: var(--grey); } i.purple { background: var(--purple); } i.red { background: var(--red); }
 .scroll { overflow-x: auto; }
 table { border-collapse: collapse; width: 100%; font-size: .88rem; }
 caption { text-align: left; font-weight: 600; padding: .8rem 0 .4rem; }

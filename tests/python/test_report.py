@@ -99,7 +99,7 @@ def test_the_page_says_what_the_ledger_holds(report, reported, monkeypatch, tmp_
     [([], None), ([("sums", 3, 0, 2)], "up to date"), ([("sums", 1, 2, 2), ("days", 3, 0, 9)], "2<small>batches behind")],
 )
 def test_a_tile_says_how_far_the_slowest_projection_is_behind(report, projections: list, tile: str | None) -> None:
-    sizes = {"held": 1, "live": 1, "tombstones": 0}
+    sizes = {"stored": 1, "live": 1, "tombstones": 0}
     drawn = report.overview({"history": [], "sizes": sizes, "projections": projections, "rejects": [], "storage": []})
     found = re.search(r"<dt>slowest projection</dt><dd>(.*?)<", drawn.replace("<small>", "&small;"))
     assert (found and found[1].replace("&small;", "<small>")) == tile
@@ -113,5 +113,21 @@ def test_it_says_what_is_wrong(report, reported, monkeypatch, tmp_path: Path, ca
 
 def test_decisions_are_counted_under_the_names_of_the_legend(report) -> None:
     counts = report.counted(json.dumps({"applied": 3, "tie": 1, "null_key": 2}))
-    assert counts == {"applied": 3, "duplicate": 0, "stale": 0, "superseded": 0, "other": 3}
+    assert counts == {"applied": 3, "duplicate": 0, "stale": 0, "superseded": 0, "tie": 1, "other": 2}
     assert set(report.counted(None).values()) == {0}
+
+
+@pytest.mark.parametrize(
+    ("undoes", "said"),
+    [({}, ""), ({4: 2}, " Taken back: 2 (by batch 4)."), ({4: 2, 5: 4}, ""), ({4: 3, 5: 2}, " Taken back: 2 (by batch 5), 3 (by batch 4).")],
+)
+def test_batches_that_were_taken_back_are_named(report, undoes: dict[int, int], said: str) -> None:
+    """A batch that takes back an undo puts back what that undo took."""
+    assert report.taken_back([{"batch": batch, "undoes": undoes.get(batch)} for batch in range(1, 6)]) == said
+
+
+@pytest.mark.parametrize(
+    ("greatest", "names"), [(15_000, ["0", "5 k", "10 k", "15 k"]), (300, ["0", "100", "200", "300"]), (0.3, ["0", "0.1", "0.2", "0.3"])]
+)
+def test_the_numbers_of_an_axis_have_one_unit(report, greatest: float, names: list[str]) -> None:
+    assert report.charts.Frame(760, 190, greatest, "rows").names == names

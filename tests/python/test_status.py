@@ -25,7 +25,7 @@ PROJECTIONS = {
 }
 WRONG = {"wrong_histories": "ref('orders')", "no_histories": "[ref('by_id')]"}
 FILES = {
-    "models/events.sql": VIEW + "select id, version, is_deleted, block from status.arrived where sign is null",
+    "models/events.sql": VIEW + "select id, version, is_deleted, block, block = 'b3' as is_late from status.arrived where sign is null",
     "models/upserts.sql": VIEW
     + "select id, version, block from status.arrived where sign is null and not is_deleted and id is not null",
     "models/signs.sql": VIEW + "select version as position, id, sign, block from status.arrived where sign is not null",
@@ -114,9 +114,12 @@ def test_figures_are_known_without_a_scan(status, ledgers, capsys) -> None:
     assert figures["winners"]["lag_batches"] is None
     # a batch that has nothing for a projection does not make it late
     status.run("run", "--select", *PROJECTIONS)
-    _arrive(status, "b3", "77, 1, true, null")
+    _arrive(status, "b3", "77, 1, true, null", "1, 2, false, null")
     status.run("run", "--select", "orders", "winners", *PROJECTIONS)
-    assert _figures(status, capsys, model="orders")["orders"]["lag_batches"] == 0
+    figures = _figures(status, capsys, model="orders")["orders"]
+    assert figures["lag_batches"] == 0
+    # the second event has the version of one before, and other contents
+    assert figures["last_ties"] == 1
 
 
 def test_what_a_batch_was_counted_to_have_when_its_manifest_is_gone(status, capsys) -> None:
@@ -144,6 +147,7 @@ def test_a_table_of_all_ledgers_and_lines_of_one(status, ledgers, capsys) -> Non
 # Limits of fail_if and other arguments of status, and what is said of them.
 LIMITS = [
     ({"rejects": 0}, "status: orders: rejects is 1, above 0; winners: rejects is 1, above 0"),
+    ({"last_ties": 0}, "orders: last_ties is 1, above 0"),
     ({"age_minutes": 60}, "status: never: it has no batch yet"),
     ({"rejects": "many"}, "given: rejects: many"),
     ({"dead_share": 0.4}, "orders: dead_share is 0.444, above 0.4"),
@@ -164,7 +168,7 @@ def test_a_figure_above_its_limit_fails_and_names_the_ledger(status, capsys, ful
     """By default two limits, and an argument of each kind that is wrong."""
     limits = {"unread_blocks": 0, "age_minutes": 60, "lag_batches": 0, "rejects": 1, "dead_share": 0.7}
     assert operate(status, "status", model=["orders", "signed"], fail_if=limits).success
-    given = [({"fail_if": limits}, words) for limits, words in LIMITS[: None if full else 3]]
+    given = [({"fail_if": limits}, words) for limits, words in LIMITS[: None if full else 4]]
     for arguments, words in given + WRONG_ARGUMENTS[: None if full else 1]:
         capsys.readouterr()
         assert not operate(status, "status", **arguments).success
