@@ -140,9 +140,10 @@ def storage_of(project: Project, name: str) -> list[dict[str, Any]]:
     """Give files and bytes of each batch. Empty where the format does not tell them to a query."""
     try:
         return project.rows(
-            "select ledger_batch as batch, count(*) as files, sum(bytes) as bytes, sum(stored) as stored from (select ledger_batch,"
-            f" _metadata.file_path as path, max(_metadata.file_size) as bytes, count(*) as stored from {{{{ ref('{name}') }}}}"
-            " group by ledger_batch, _metadata.file_path) group by ledger_batch order by ledger_batch"
+            "select ledger_batch as batch, count(*) as files, sum(bytes) as bytes, sum(stored) as stored"
+            " from (select ledger_batch, _metadata.file_path as path, max(_metadata.file_size) as bytes, count(*) as stored"
+            f" from {{{{ ref('{name}') }}}} group by ledger_batch, _metadata.file_path)"
+            " group by ledger_batch order by ledger_batch"
         )
     except ReportError:
         return []

@@ -119,7 +119,12 @@ def test_decisions_are_counted_under_the_names_of_the_legend(report) -> None:
 
 @pytest.mark.parametrize(
     ("undoes", "said"),
-    [({}, ""), ({4: 2}, " Taken back: 2 (by batch 4)."), ({4: 2, 5: 4}, ""), ({4: 3, 5: 2}, " Taken back: 2 (by batch 5), 3 (by batch 4).")],
+    [
+        ({}, ""),
+        ({4: 2}, " Taken back: 2 (by batch 4)."),
+        ({4: 2, 5: 4}, ""),
+        ({4: 3, 5: 2}, " Taken back: 2 (by batch 5), 3 (by batch 4)."),
+    ],
 )
 def test_batches_that_were_taken_back_are_named(report, undoes: dict[int, int], said: str) -> None:
     """A batch that takes back an undo puts back what that undo took."""
@@ -127,7 +132,8 @@ def test_batches_that_were_taken_back_are_named(report, undoes: dict[int, int], 
 
 
 @pytest.mark.parametrize(
-    ("greatest", "names"), [(15_000, ["0", "5 k", "10 k", "15 k"]), (300, ["0", "100", "200", "300"]), (0.3, ["0", "0.1", "0.2", "0.3"])]
+    ("greatest", "names"),
+    [(15_000, ["0", "5 k", "10 k", "15 k"]), (300, ["0", "100", "200", "300"]), (0.3, ["0", "0.1", "0.2", "0.3"])],
 )
 def test_the_numbers_of_an_axis_have_one_unit(report, greatest: float, names: list[str]) -> None:
     assert report.charts.Frame(760, 190, greatest, "rows").names == names

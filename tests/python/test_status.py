@@ -25,7 +25,8 @@ PROJECTIONS = {
 }
 WRONG = {"wrong_histories": "ref('orders')", "no_histories": "[ref('by_id')]"}
 FILES = {
-    "models/events.sql": VIEW + "select id, version, is_deleted, block, block = 'b3' as is_late from status.arrived where sign is null",
+    "models/events.sql": VIEW
+    + "select id, version, is_deleted, block, block = 'b3' as is_late from status.arrived where sign is null",
     "models/upserts.sql": VIEW
     + "select id, version, block from status.arrived where sign is null and not is_deleted and id is not null",
     "models/signs.sql": VIEW + "select version as position, id, sign, block from status.arrived where sign is not null",
