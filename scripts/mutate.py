@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -224,11 +225,22 @@ class Court:
         return ran.returncode == 0
 
 
+def _part(text: str) -> tuple[int, int]:
+    """Read K/N, K from 1 to N. ArgumentTypeError where it is something else."""
+    numbers = re.fullmatch(r"(\d+)/(\d+)", text)
+    if not numbers or not 1 <= int(numbers[1]) <= int(numbers[2]):
+        raise argparse.ArgumentTypeError(f"must be K/N, K from 1 to N, such as 1/2; given: {text}")
+    return int(numbers[1]), int(numbers[2])
+
+
 def main() -> int:
     """Judge the mutants and print one line each; gives 1 where one survives."""
     parser = argparse.ArgumentParser(description=__doc__, prog="scripts/mutate")
     parser.add_argument("--only", default="", metavar="TEXT", help="mutants whose file or text has this")
-    chosen = [mutant for mutant in MUTANTS if parser.parse_args().only in f"{mutant.file} {mutant.old}"]
+    parser.add_argument("--part", type=_part, default=(1, 1), metavar="K/N", help="each N-th mutant, from the K-th on")
+    arguments = parser.parse_args()
+    first, step = arguments.part
+    chosen = [mutant for mutant in MUTANTS if arguments.only in f"{mutant.file} {mutant.old}"][first - 1 :: step]
     console = Console(width=150, highlight=False)
     survivors = 0
     with tempfile.TemporaryDirectory() as name:
