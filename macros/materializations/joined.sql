@@ -44,7 +44,8 @@
     {%- set line = collapsing._summary_of_joined(batch, sides) -%}
     {%- do collapsing._say(model.name, line) if batch.committed -%}
     {%- do store_result('main', response=line) -%}
-    {%- do collapsing._pass_on_batches(ledger, batches, batch) if batches and not (table.created or table.rebuild) and settings.optimize == 'manual' -%}
+    {%- set batches = none if table.created else batches -%}
+    {%- do collapsing._pass_on_batches(ledger, batches, batch) if not table.rebuild and settings.optimize == 'manual' -%}
 
     {%- do collapsing._optimize_if_due(ledger, settings) if batch.committed -%}
     {%- do apply_grants(ledger, config.get('grants'), should_revoke=should_revoke(existing, full_refresh_mode=true)) -%}

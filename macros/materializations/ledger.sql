@@ -49,7 +49,7 @@
     {%- endif -%}
     {%- do collapsing._drop_cached(ledger, model) -%}
     {%- do collapsing._report(batch, settings) -%}
-    {%- do collapsing._pass_on_batches(ledger, batches, batch) if batches and settings.optimize == 'manual' -%}
+    {%- do collapsing._pass_on_batches(ledger, batches, batch) if not table.rebuild and settings.optimize == 'manual' -%}
 
     {%- do collapsing._optimize_if_due(ledger, settings) if batch.committed -%}
     {%- do apply_grants(ledger, config.get('grants'), should_revoke=should_revoke(existing, full_refresh_mode=true)) -%}

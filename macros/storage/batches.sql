@@ -39,15 +39,16 @@
 
 {#
     Keeps which batches a ledger has after a run, in the graph, which all models of a dbt command share: what reads it in the same command
-    need not ask again. `batch` as _plan_batch returns it.
+    need not ask again. `batches` are those before it, none of an empty table; `batch` as _plan_batch returns it.
 #}
 {% macro _pass_on_batches(relation, batches, batch) %}
     {% if batch.committed %}
-        {% set batches = dict(batches, last=batch.number, later=batches.later + [batch.number]) %}
+        {% set before = batches or {'first': batch.number, 'later': [], 'base': 0, 'covered': []} %}
+        {% set batches = dict(before, last=batch.number, later=before.later + [batch.number]) %}
     {% endif %}
     {#- by command: what dbt has parsed once may serve several -#}
     {% set known = graph.get('collapsing_batches', {}).get(invocation_id, {}) %}
-    {% do graph.update({'collapsing_batches': {invocation_id: dict(known, **{relation | string: batches})}}) %}
+    {% do graph.update({'collapsing_batches': {invocation_id: dict(known, **{relation | string: batches})}}) if batches %}
 {% endmacro %}
 
 

@@ -51,6 +51,8 @@ def project(make_project) -> DbtProject:
         "models/stage.sql": VIEW + f"select * from ({_staged(*ROWS)}) where block <= '{{{{ var('upto', 'b4') }}}}'",
         "models/orders.sql": model("ledger(ref('stage'))", LEDGER),
         "models/sums.sql": model("projection(ref('orders'))", SUMS),
+        "models/new.sql": model("ledger(ref('stage'))", LEDGER),
+        "models/new_sums.sql": model("projection(ref('new'))", SUMS),
         "models/live.sql": VIEW + "select id, amount from {{ collapsing.final(ref('orders')) }}",
         "models/live_sums.sql": VIEW + "select * from {{ collapsing.final(ref('sums')) }}",
         "models/hooks.sql": f"{hooks} select 'after'\") }}}}\n" + model("ledger(ref('stage'))", LEDGER),
@@ -60,7 +62,7 @@ def project(make_project) -> DbtProject:
     project.sql("create schema if not exists materialized")
     project.run("compile")  # a fresh schema is no error
     project.sql("create table materialized.hooked using parquet as select 'none' as hook where false")
-    project.run("run", "--exclude", "hooks", variables={"upto": "b1"})
+    project.run("run", "--exclude", "hooks", "new+", variables={"upto": "b1"})
     return project
 
 
@@ -71,12 +73,16 @@ def _live(project: DbtProject) -> set[tuple]:
 @WITHOUT_LOCK
 def test_a_small_run_asks_little_of_spark(project) -> None:
     """One statement of it asks once per dbt command whether another process can write."""
-    ledger, projection = Statements("orders"), Statements("sums")
-    selected = "run", "--select", "stage", "orders", "sums"
-    assert project.invoke(*selected, variables={"upto": "b2"}, callbacks=[ledger, projection]).success
+    ledger, projection, first = Statements("orders"), Statements("sums"), Statements("new_sums")
+    selected = "run", "--select", "stage", "orders", "sums", "new+"
+    assert project.invoke(*selected, variables={"upto": "b2"}, callbacks=[ledger, projection, first]).success
     assert _live(project) == LIVE["b2"]
     assert len(ledger.heard) <= 13, "\n".join(ledger.heard)
     assert len(projection.heard) <= 3, "\n".join(projection.heard)
+    # which batches a ledger has, the projections of the same command are told
+    assert [
+        one for one in projection.heard + first.heard if re.search(r"(partitions|from) \S+\.(orders|new)$", one.strip())
+    ] == []
     lookups = [statement for statement in ledger.heard if "semi join" in statement]
     assert len(lookups) == 1 and lookups[0].startswith("cache lazy table")
 
@@ -123,7 +129,7 @@ def test_readers_never_lose_a_ledger_or_projection_that_is_refreshed(project) ->
     assert all(listener.heard for listener in listeners)
     assert set(seen) == {(frozenset(LIVE["b2"]), frozenset([("south", 1, 11)]))}
     assert project.rows("select distinct ledger_batch from materialized.orders") == [(-3,)]
-    project.run("run", "--exclude", "hooks", variables={"upto": "b4"})
+    project.run("run", "--exclude", "hooks", "new+", variables={"upto": "b4"})
     assert _live(project) == LIVE["b4"]
     assert set(project.rows("select * from materialized.live_sums")) == {("south", 1, 11), ("north", 1, 30)}
 
