@@ -105,7 +105,7 @@
     {% if not engine.keeps_every_row %}
         {{ return(
             '(\n    with ' ~ collapsing._ctes_of_visible(table, as_of) ~ '\n'
-            ~ collapsing._uncancelled_rows('visible', 'later', settings, columns) ~ '\n)'
+            ~ collapsing._uncancelled_rows('visible', 'later', settings, columns, is_bounded=collapsing._is_listed_by_scan(table)) ~ '\n)'
         ) }}
     {% endif %}
     {% set batches = collapsing._batches_of(collapsing._named(table)) %}
@@ -183,9 +183,9 @@
 
 {#
     Returns a query of the state rows of `rows` that none of `cancels` takes back, rows of a later batch among others. A batch of
-    events holds at most one of a key.
+    events holds at most one of a key. With is_bounded, `cancels` may have more batches than `rows`, whose columns say which count.
 #}
-{% macro _uncancelled_rows(rows, cancels, settings, columns=[]) %}
+{% macro _uncancelled_rows(rows, cancels, settings, columns=[], is_bounded=false) %}
     select {{ collapsing._row_list(columns, of='states') or 'states.*' }}
     from {{ rows }} as states
     left anti join (
@@ -194,5 +194,8 @@
         where ledger_sign = -1
     ) as cancels
         on {{ collapsing._same_key(settings.key, 'states', 'cancels') }} and cancels.ledger_batch > states.ledger_batch
+        {%- if is_bounded %}
+        and cancels.ledger_batch > -states.ledger_base and cancels.ledger_batch <= states.ledger_newest
+        {%- endif %}
     where states.ledger_sign = 1
 {%- endmacro %}

@@ -120,13 +120,16 @@ MUTANTS = [
     Mutant("final.sql", "cancels.ledger_batch > states.ledger_batch", "cancels.ledger_batch < states.ledger_batch"),
     Mutant("final.sql", "where states.ledger_sign = 1", "where states.ledger_sign = 0"),
     Mutant("final.sql", "where ledger_sign = -1", "where ledger_sign = 1"),
+    Mutant("final.sql", "cancels.ledger_batch > -states.ledger_base", "cancels.ledger_batch < -states.ledger_base", "optimize"),
     Mutant(
         "storage/visible.sql",
         "ledger_batch > 0 and ledger_batch > -ledger_base",
         "ledger_batch > 0 and ledger_batch < -ledger_base",
-        "optimize",
+        "engines optimize",
     ),
-    Mutant("storage/visible.sql", "or ledger_batch > -' ~ base", "or ledger_batch < -' ~ base", "optimize"),
+    Mutant(
+        "storage/visible.sql", "if(ledger_batch < 0, 0, ledger_batch - 1)'", "if(ledger_batch < 0, 0, ledger_batch)'", "optimize"
+    ),
     # projections
     Mutant(PROJECT, "ledger_sign <> 0", "ledger_sign = 0"),
     Mutant(PROJECT, "'ledger_batch > ' ~ unread.after", "'ledger_batch >= ' ~ unread.after"),

@@ -7,14 +7,24 @@
     {% set base = collapsing._base_of(relation) %}
     {% set conditions = ['true'] if collapsing._is_subquery(relation) else [] %}
     {% if collapsing._is_listed_by_scan(relation) %}
-        {% do conditions.append(
-            collapsing._unless_moved(relation, base, '(ledger_batch = ' ~ base ~ ' or ledger_batch > -' ~ base ~ ')')
-        ) %}
+        {% do conditions.append(collapsing._unless_moved(relation, base, collapsing._is_base_or_later(base))) %}
     {% endif %}
     {% if as_of is not none %}
         {% do conditions.append('ledger_batch <= ' ~ collapsing._unless_gone(relation, as_of)) %}
     {% endif %}
     {{ return('(select * from ' ~ relation ~ ' where ' ~ conditions | join(' and ') ~ ')' if conditions else relation | string) }}
+{% endmacro %}
+
+
+{#
+    Returns the condition that a row is of the base or of a batch after it, `ledger_batch = base or ledger_batch > -base`, with the base
+    named once: for a second subquery Spark would list the partitions again, and might find another base. It has to lie between two
+    numbers, which is one comparison of its distance from their middle: both are the batch of a base; of another batch 1 - batch and 0.
+#}
+{% macro _is_base_or_later(base) %}
+    {{ return(
+        'abs(2 * ' ~ base ~ ' - if(ledger_batch < 0, 2 * ledger_batch, 1 - ledger_batch)) <= if(ledger_batch < 0, 0, ledger_batch - 1)'
+    ) }}
 {% endmacro %}
 
 
@@ -40,6 +50,22 @@
 {% endmacro %}
 
 
+{#
+    Returns a condition on rows of a table of plain parquet, but stops the query where a batch was committed while it was being planned:
+    ledger_base and ledger_newest are what its plan has found, and the subqueries here, without a condition, list the partitions when it runs.
+#}
+{% macro _unless_written(relation, condition) %}
+    {% set written = collapsing._text_literal(
+        'collapsing: ' ~ relation.identifier ~ ' was written while this query was being planned: run it again'
+    ) %}
+    {% set table = collapsing._named(relation) %}
+    {{ return(
+        'if(ledger_base <> (select least(min(ledger_batch), 0) from ' ~ table ~ ') or ledger_newest'
+        ~ ' <> (select greatest(max(ledger_batch), 0) from ' ~ table ~ '), raise_error(' ~ written ~ '), ' ~ condition ~ ')'
+    ) }}
+{% endmacro %}
+
+
 {# Returns SQL for the batch `as_of`; stops a view that was made before the table was optimized, or built anew, at a later one. #}
 {% macro _unless_gone(relation, as_of) %}
     {% set gone = collapsing._text_literal(
@@ -60,11 +86,14 @@
     Returns CTEs for a query that reads the visible rows more than once: `later`, those of batches after the base, and `visible`, all
     that _visible_rows returns, or with base_only `base`, the others.
 
-    On plain parquet every scan lists the table's partitions by itself, and none may take for newest what another has not seen. So
-    base and newest batch are asked for once, as columns of one CTE: Spark copies it to where it stands, but runs a subquery of
-    it once. It lists for subqueries first, then for the scan of `later`, whose size so decides how it is joined, and for the
+    On plain parquet every scan and every subquery lists the table's partitions by itself, and none may take for newest what another has
+    not seen. Spark copies a CTE to each place that names it, and lists anew for a subquery in each copy. So base and newest batch are
+    asked for in one place, the columns ledger_base and ledger_newest of `visible`: who joins `later` compares its batches with
+    these. Spark lists for subqueries first, then for the scan of `later`, whose size so decides how it is joined, and for the
     other when the query runs. A `later` that has missed batches since an optimize therefore stops with the other, whose
     condition must not let Spark find one in it that needs no subquery, hence <=>.
+
+    With base_only there are several copies. The query stops if one of them has found other batches than there are when it runs.
 #}
 {% macro _ctes_of_visible(relation, as_of=none, base_only=false) %}
     {%- if not collapsing._is_listed_by_scan(relation) -%}
@@ -82,11 +111,8 @@
     {%- else -%}
     {%- set base = collapsing._base_of(relation) %}
     {%- set newest = '(select coalesce(max(ledger_batch), 0) from ' ~ collapsing._named(relation) ~ ' where ledger_batch > 0)' %}
-    {%- if as_of is not none %}
-        {%- set newest = 'least(' ~ newest ~ ', ' ~ collapsing._unless_gone(relation, as_of) ~ ')' %}
-    {%- endif %}
-    {%- set is_in = 'ledger_batch <=> ledger_base' if base_only
-        else '(ledger_batch = ledger_base or ledger_batch > -ledger_base)' -%}
+    {%- if base_only -%}
+    {%- set upto = 'ledger_batch <= ledger_newest' ~ (' and ledger_batch <= ' ~ collapsing._unless_gone(relation, as_of) if as_of is not none) -%}
     bounded as (
         select
             *,
@@ -94,15 +120,37 @@
             {{ newest }} as ledger_newest
         from {{ relation }}
     ),
-    {{ 'base' if base_only else 'visible' }} as (
+    base as (
         select *
         from bounded
-        where {{ collapsing._unless_moved(relation, 'ledger_base', is_in ~ ' and ledger_batch <= ledger_newest') }}
+        where {{ collapsing._unless_moved(
+            relation, 'ledger_base', collapsing._unless_written(relation, 'ledger_batch <=> ledger_base and ' ~ upto)
+        ) }}
     ),
     later as (
         select *
         from bounded
-        where ledger_batch > 0 and ledger_batch > -ledger_base and ledger_batch <= ledger_newest
+        where ledger_batch > 0 and ledger_batch > -ledger_base and {{ upto }}
     )
+    {%- else -%}
+    visible as (
+        select *
+        from (
+            select
+                *,
+                {{ base }} as ledger_base,
+                {{ newest if as_of is none else 'least(' ~ newest ~ ', ' ~ collapsing._unless_gone(relation, as_of) ~ ')' }} as ledger_newest
+            from {{ relation }}
+        )
+        where {{ collapsing._unless_moved(
+            relation, 'ledger_base', '(ledger_batch = ledger_base or ledger_batch > -ledger_base) and ledger_batch <= ledger_newest'
+        ) }}
+    ),
+    later as (
+        select *
+        from {{ relation }}
+        where ledger_batch > 0
+    )
+    {%- endif %}
     {%- endif %}
 {%- endmacro %}
