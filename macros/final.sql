@@ -165,7 +165,7 @@
 {% macro _final_upon_base(table, settings, columns, as_of) -%}
 {%- set same_key, engine = collapsing._same_key(settings.key, 'base', 'later'), collapsing._engine(settings) -%}
 (
-    with {{ collapsing._ctes_of_visible(table, as_of, base_only=true) }}
+    with {{ collapsing._ctes_upon_base(table, as_of) }}
     select {{ collapsing._row_list(columns, of='base') }}
     from base
     left anti join later on {{ same_key }}

@@ -58,8 +58,9 @@
             ~ ")), max_by(if(size(decisions) > 0, coalesce(try_element_at(decisions, 'tie'), 0L), null), planned_in)"
             ~ ' from ' ~ manifest ~ ' where block is null and ' ~ collapsing._is_committed(batches)
         )[0] %}
-        {% do told.update({'finished_at': row[0], 'age_minutes': row[1] | float | round(1)}) if row[0] is not none %}
-        {% do told.update({'ties': row[3]}) %}
+        {% do told.update({
+            'finished_at': row[0], 'age_minutes': row[1] | float | round(1), 'ties': row[3]
+        }) if row[0] is not none %}
         {% for batch in fromjson(row[2]) %}
             {% do told.appended.update({batch[0]: batch[1:]}) %}
         {% endfor %}

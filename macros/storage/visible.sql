@@ -82,42 +82,78 @@
 {% endmacro %}
 
 
+{# Returns SQL for the number of the newest batch of a ledger after its base; 0 where there is none. #}
+{% macro _newest_of(relation) %}
+    {{ return('(select coalesce(max(ledger_batch), 0) from ' ~ collapsing._named(relation) ~ ' where ledger_batch > 0)') }}
+{% endmacro %}
+
+
 {#
-    Returns CTEs for a query that reads the visible rows more than once: `later`, those of batches after the base, and `visible`, all
-    that _visible_rows returns, or with base_only `base`, the others.
+    Returns CTEs for a query that reads the visible rows twice: `visible`, all that _visible_rows returns, and `later`, those of batches
+    after the base.
 
     On plain parquet every scan and every subquery lists the table's partitions by itself, and none may take for newest what another has
     not seen. Spark copies a CTE to each place that names it, and lists anew for a subquery in each copy. So base and newest batch are
     asked for in one place, the columns ledger_base and ledger_newest of `visible`: who joins `later` compares its batches with
     these. Spark lists for subqueries first, then for the scan of `later`, whose size so decides how it is joined, and for the
-    other when the query runs. A `later` that has missed batches since an optimize therefore stops with the other, whose
-    condition must not let Spark find one in it that needs no subquery, hence <=>.
-
-    With base_only there are several copies. The query stops if one of them has found other batches than there are when it runs.
+    other when the query runs. A `later` that has missed batches since an optimize therefore stops with the other.
 #}
-{% macro _ctes_of_visible(relation, as_of=none, base_only=false) %}
+{% macro _ctes_of_visible(relation, as_of=none) %}
     {%- if not collapsing._is_listed_by_scan(relation) -%}
     visible as (
         select * from {{ collapsing._visible_rows(relation, as_of) }}
     ),
-    {%- if base_only %}
-    base as (
-        select * from visible where ledger_batch < 0
-    ),
-    {%- endif %}
     later as (
         select * from visible where ledger_batch > 0
     )
     {%- else -%}
-    {%- set base = collapsing._base_of(relation) %}
-    {%- set newest = '(select coalesce(max(ledger_batch), 0) from ' ~ collapsing._named(relation) ~ ' where ledger_batch > 0)' %}
-    {%- if base_only -%}
-    {%- set upto = 'ledger_batch <= ledger_newest' ~ (' and ledger_batch <= ' ~ collapsing._unless_gone(relation, as_of) if as_of is not none) -%}
+    {%- set newest = collapsing._newest_of(relation) -%}
+    visible as (
+        select *
+        from (
+            select
+                *,
+                {{ collapsing._base_of(relation) }} as ledger_base,
+                {{ newest if as_of is none else 'least(' ~ newest ~ ', ' ~ collapsing._unless_gone(relation, as_of) ~ ')' }} as ledger_newest
+            from {{ relation }}
+        )
+        where {{ collapsing._unless_moved(
+            relation, 'ledger_base', '(ledger_batch = ledger_base or ledger_batch > -ledger_base) and ledger_batch <= ledger_newest'
+        ) }}
+    ),
+    later as (
+        select *
+        from {{ relation }}
+        where ledger_batch > 0
+    )
+    {%- endif %}
+{%- endmacro %}
+
+
+{#
+    Returns CTEs for a query that reads the visible rows of a base, `base`, and of the batches after it, `later`, several times each. On
+    plain parquet each copy asks for base and newest batch by itself, and the query stops if one of them has found others than there are
+    when it runs. The condition of `base` must not let Spark find one in it that needs no subquery, hence <=>.
+#}
+{% macro _ctes_upon_base(relation, as_of=none) %}
+    {%- if not collapsing._is_listed_by_scan(relation) -%}
+    visible as (
+        select * from {{ collapsing._visible_rows(relation, as_of) }}
+    ),
+    base as (
+        select * from visible where ledger_batch < 0
+    ),
+    later as (
+        select * from visible where ledger_batch > 0
+    )
+    {%- else -%}
+    {%- set upto = 'ledger_batch <= ledger_newest'
+        ~ (' and ledger_batch <= ' ~ collapsing._unless_gone(relation, as_of) if as_of is not none) -%}
     bounded as (
         select
             *,
-            {{ base }} as ledger_base,
-            {{ newest }} as ledger_newest
+            {{ collapsing._base_of(relation) }} as ledger_base,
+            {{ collapsing._newest_of(relation) }} as ledger_newest
         from {{ relation }}
     ),
     base as (
@@ -132,25 +168,5 @@
         from bounded
         where ledger_batch > 0 and ledger_batch > -ledger_base and {{ upto }}
     )
-    {%- else -%}
-    visible as (
-        select *
-        from (
-            select
-                *,
-                {{ base }} as ledger_base,
-                {{ newest if as_of is none else 'least(' ~ newest ~ ', ' ~ collapsing._unless_gone(relation, as_of) ~ ')' }} as ledger_newest
-            from {{ relation }}
-        )
-        where {{ collapsing._unless_moved(
-            relation, 'ledger_base', '(ledger_batch = ledger_base or ledger_batch > -ledger_base) and ledger_batch <= ledger_newest'
-        ) }}
-    ),
-    later as (
-        select *
-        from {{ relation }}
-        where ledger_batch > 0
-    )
-    {%- endif %}
     {%- endif %}
 {%- endmacro %}
