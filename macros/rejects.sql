@@ -11,11 +11,19 @@
         {% set columns = collapsing._columns_read_by(node) + own %}
         {{ return('(select ' ~ collapsing._renamed_rejects(columns) ~ ' from ' ~ collapsing._no_rows(columns) ~ ')') }}
     {% endif %}
-    {% set committed = collapsing._committed_manifest(ledger) %}
     {{ return(
         '(select ' ~ collapsing._renamed_rejects(collapsing._describe(rejects).columns) ~ ' from ' ~ rejects
-        ~ ' where ledger_batch in (select planned_in from ' ~ committed ~ '))'
+        ~ ' where ' ~ collapsing._is_committed_reject(ledger) ~ ')'
     ) }}
+{% endmacro %}
+
+
+{#
+    Returns SQL that is true for the rejects that count: of a committed batch, and not of one before a full refresh, of which the manifest
+    keeps the history and no block.
+#}
+{% macro _is_committed_reject(ledger) %}
+    {{ return('ledger_batch in (select planned_in from ' ~ collapsing._committed_manifest(ledger) ~ ' where block is not null)') }}
 {% endmacro %}
 
 

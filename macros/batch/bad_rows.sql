@@ -50,8 +50,8 @@
 
 {#
     Raises an error before anything is appended when unread rows are bad: names ledger, reason, count, keys and blocks. Rows that are
-    set aside do not stop it; but a row without a block token belongs to no batch, and would be set aside by each. `duplicates` are
-    lines of _duplicate_blocks.
+    rejected do not stop it; but a row without a block token belongs to no batch, and each would reject it. `duplicates` are lines of
+    _duplicate_blocks.
 #}
 {% macro _check_bad_rows(unread, ledger, settings, batch, duplicates) %}
     {% set lines = duplicates | list %}
@@ -105,8 +105,7 @@
 {% macro _write_rejects(unread, ledger, settings, columns, batch) %}
     {% set rejects = collapsing._rejects_relation(ledger) %}
     {% if not batch.bad %}
-        {% do collapsing._drop_batches(rejects, [batch.number], ledger)
-            if settings.on_bad_rows == 'reject' and load_relation(rejects) is not none %}
+        {% do collapsing._drop_batches(rejects, [batch.number], ledger) if load_relation(rejects) is not none %}
         {{ return(none) }}
     {% endif %}
     {% set kept = [] %}

@@ -124,14 +124,15 @@
 {% endmacro %}
 
 
-{# Returns {rejects, last_rejects}: how many rows were set aside, and how many of them by the last batch. #}
+{# Returns {rejects, last_rejects}: how many rows were rejected, and how many of them by the last batch. #}
 {% macro _reject_figures(ledger, batches) %}
     {% set rejects = load_relation(collapsing._rejects_relation(ledger)) %}
-    {% if rejects is none or not batches %}
+    {% if rejects is none or not batches or load_relation(collapsing._manifest_relation(ledger)) is none %}
         {{ return({'rejects': 0, 'last_rejects': 0}) }}
     {% endif %}
     {% set row = collapsing._rows_of(
-        'select count(*), count_if(ledger_batch = ' ~ batches.last ~ ') from ' ~ rejects ~ ' where ledger_batch <= ' ~ batches.last
+        'select count(*), count_if(ledger_batch = ' ~ batches.last ~ ') from ' ~ rejects ~ ' where '
+        ~ collapsing._is_committed_reject(ledger)
     )[0] %}
     {{ return({'rejects': row[0], 'last_rejects': row[1]}) }}
 {% endmacro %}

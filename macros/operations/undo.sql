@@ -20,14 +20,14 @@
             {% do collapsing._append_undo(node, ledger, settings, batches, undo, unread) %}
         {% endif %}
         {% do collapsing._release_lock(ledger) if not dry_run %}
-        {% do collapsing._raise(node.name, undo.says) if undo.is_refused %}
+        {% do collapsing._raise(node.name, undo.says) if undo.is_error %}
     {% endif %}
 {% endmacro %}
 
 
 {#
     Returns what an undo or redo is to do: `target`, the batch whose negation is appended, and what it `says`; `needless` where it is done
-    already, `is_refused` if it cannot be done. A negation restores the state before its target only from the state right after that: the
+    already, `is_error` if it cannot be done. A negation restores the state before its target only from the state right after that: the
     target of an undo is the newest batch that counts, and of a redo an undo that no batch that counts has followed.
 #}
 {% macro _plan_undo(batches, manifest, batch, redo) %}
@@ -43,7 +43,7 @@
         {% elif not open or pair != open[0] %}
             {% set since = newest if pair[0] < newest else open[0][0] if open %}
             {% set because = ': batch ' ~ since ~ ' has come since it was taken back' if since else base %}
-            {{ return({'is_refused': true, 'says': 'batch ' ~ pair[1] ~ ' cannot be brought back' ~ because}) }}
+            {{ return({'is_error': true, 'says': 'batch ' ~ pair[1] ~ ' cannot be brought back' ~ because}) }}
         {% endif %}
         {% set says = 'brings back batch ' ~ pair[1] ~ ': final is again what it was after that batch' %}
         {{ return({'target': pair[0], 'brings_back': pair[1], 'says': says}) }}
@@ -58,11 +58,11 @@
     {% elif not newest or batch not in [none, newest] %}
         {% if batch in counting %}
             {% set says = 'batch ' ~ batch ~ ' cannot be taken back before those after it: start with batch ' ~ newest %}
-            {{ return({'is_refused': true, 'says': says}) }}
+            {{ return({'is_error': true, 'says': says}) }}
         {% endif %}
-        {% set refused = 'there is no batch to take back' if not newest
+        {% set error = 'there is no batch to take back' if not newest
             else 'batch ' ~ batch ~ ' cannot be taken back: the newest batch that counts is ' ~ newest ~ ', and only that one can' %}
-        {{ return({'is_refused': true, 'says': refused ~ base}) }}
+        {{ return({'is_error': true, 'says': error ~ base}) }}
     {% endif %}
     {% set before = counting[-2] if counting | length > 1 else batches.base %}
     {% set state = 'after batch ' ~ before if before else 'before the first batch' %}
@@ -82,7 +82,7 @@
     {% do collapsing._write_manifest_rows(
         ledger, batch, number, begun_at, ['(null, 0L)'], {'undoes': undo.target, 'unread': unread}
     ) %}
-    {#- what a killed run has set aside under this number would count with it -#}
+    {#- what a killed run has rejected under this number would count with it -#}
     {% set rejects = collapsing._rejects_relation(ledger) %}
     {% do collapsing._drop_batches(rejects, [number], ledger) if load_relation(rejects) is not none %}
     {#- a batch without rows has a negation without rows -#}
@@ -148,7 +148,7 @@
 
 
 {#
-    Returns what _plan_undo has planned, or its refusal: of rows that carry their own sign the negation gives the state before them only where
+    Returns what _plan_undo has planned, or an error: of rows that carry their own sign the negation gives the state before them only where
     they are consistent, each cancel row with its state row.
 #}
 {% macro _unless_inconsistent(undo, ledger, settings, batches) %}
@@ -187,7 +187,7 @@
     {% endset %}
     {% set found = collapsing._rows_of(sql) %}
     {{ return(undo if not found else {
-        'is_refused': true,
+        'is_error': true,
         'says': 'batch ' ~ (undo.brings_back or undo.target) ~ ' cannot be ' ~ ('brought' if undo.brings_back else 'taken') ~ ' back: its rows are inconsistent, a cancel row without its state row or a state row twice, so that their negation would not'
             ~ ' give the state before it, for example of key ' ~ found[0][0] ~ '. Stage the rows that put it right, or rebuild the ledger'
             ~ ' with --full-refresh from a stage without its blocks'

@@ -162,10 +162,18 @@
     to a log, in all catalogs that take both. Unity Catalog and catalogs of Iceberg alone do not.
 #}
 {% macro _format_beside(relation) %}
-    {% set takes_parquet = not collapsing._has_log(relation) or (
-        target.type == 'spark' and collapsing._rows_of('select current_catalog()')[0][0] == 'spark_catalog'
-    ) %}
+    {% set takes_parquet = not collapsing._has_log(relation)
+        or (target.type == 'spark' and collapsing._current_catalog() == 'spark_catalog') %}
     {{ return('parquet' if takes_parquet else collapsing._file_format(relation)) }}
+{% endmacro %}
+
+
+{# Returns the catalog that the session writes to; asked once per dbt command, and kept in the graph. #}
+{% macro _current_catalog() %}
+    {% if 'collapsing_catalog' not in graph %}
+        {% do graph.update({'collapsing_catalog': collapsing._rows_of('select current_catalog()')[0][0]}) %}
+    {% endif %}
+    {{ return(graph['collapsing_catalog']) }}
 {% endmacro %}
 
 

@@ -3,7 +3,7 @@
     which every file is opened.
 #}
 {% macro _storage_figures(relation, batches, scan) %}
-    {% set format = collapsing._model_of(relation).config.file_format %}
+    {% set format = collapsing._file_format(relation) %}
     {% if not batches or not (scan or collapsing._has_log(relation)) %}
         {{ return({'files': none, 'bytes': none}) }}
     {% elif format == 'delta' %}

@@ -1,4 +1,4 @@
-"""Rows that no rule can place: they stop a run before anything is appended, or are set aside where that is asked for."""
+"""Rows that no rule can place: they stop a run before anything is appended, or are rejected where that is asked for."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.dbt_project import LEDGER, VIEW, given, model
+from support.failpoint import Failpoint
 
 BAD_ROWS = {
     "null_key": "(null, 1, false, 'a', 1, 1)",
@@ -40,6 +41,7 @@ REJECTING = {
     "models/stage.sql": VIEW + "select * from bad_rows.arrived",
     "models/kept.sql": model("ledger(ref('stage'))", LEDGER | {"on_bad_rows": "reject"}),
     "models/live.sql": VIEW + "select * from {{ collapsing.final(ref('kept')) }}",
+    "models/rejected.sql": VIEW + "select * from {{ collapsing.rejects(ref('kept')) }}",
     "models/decided.sql": "select decision, block from {{ collapsing.decisions(ref('kept'), ref('stage')) }}",
 }
 
@@ -104,27 +106,51 @@ REJECTS = "select amount, ledger_reason, ledger_block, ledger_batch from kept__r
 
 
 @pytest.mark.only("parquet")  # writes a partition of its own
-def test_bad_rows_can_be_set_aside(bad_rows) -> None:
+def test_bad_rows_can_be_rejected(bad_rows) -> None:
     rejecting, _ = bad_rows
     assert rejecting.rows("select * from live") == [(1, 1, 10)]
-    aside = [(11, "null_key", "b1", 1), (12, "null_key", "b1", 1)]
-    assert rejecting.rows(REJECTS) == aside
+    rejected = [(11, "null_key", "b1", 1), (12, "null_key", "b1", 1)]
+    assert rejecting.rows(REJECTS) == rejected
     decided = "select decision, count(*) from decided where block = 'b1' group by decision order by decision"
     assert rejecting.rows(decided) == [("applied", 1), ("null_key", 2)]
-    # what a killed run has set aside under the next number is dropped by a run that finds nothing bad
+    # what a killed run has rejected under the next number is dropped by a run that finds nothing bad
     torn = "null, 1, false, 9L, 'b9', 'null_key', 'b9'"
     rejecting.sql(f"insert overwrite bad_rows.kept__rejects partition (ledger_batch = 2) values ({torn})")
     rejecting.sql("insert into bad_rows.arrived values (2, 1, false, 20, 'b2')")
     rejecting.run("run", "--select", "kept")
-    assert rejecting.rows(REJECTS) == aside
-    # and overwritten by one that does; staged again under a token of its own, a mended row is folded
+    assert rejecting.rows(REJECTS) == rejected
+    # and overwritten by one that does; staged again under a token of its own, a corrected row is folded
     rejecting.sql("insert into bad_rows.arrived values (null, 1, false, 30, 'b3'), (3, 1, false, 11, 'b3')")
     events: list = []
     assert rejecting.invoke("run", "--select", "kept", callbacks=[events.append]).success
     warned = [event.info.msg for event in events if event.info.level == "warn" and "model 'kept'" in event.info.msg]
     assert len(warned) == 1 and "rejected into bad_rows.kept__rejects, ledger_batch 3 (null_key: 1)" in warned[0], warned
-    assert rejecting.rows(REJECTS) == [*aside, (30, "null_key", "b3", 3)]
+    assert rejecting.rows(REJECTS) == [*rejected, (30, "null_key", "b3", 3)]
     assert rejecting.rows("select id, amount from live order by id") == [(1, 10), (2, 20), (3, 11)]
+    # a ledger that rejects no more drops them too
+    rejecting.sql(f"insert overwrite bad_rows.kept__rejects partition (ledger_batch = 4) values ({torn})")
+    rejecting.sql("insert into bad_rows.arrived values (4, 1, false, 40, 'b4')")
+    rejecting.write("models/kept.sql", model("ledger(ref('stage'))", LEDGER))
+    rejecting.run("run", "--select", "kept")
+    rejecting.write("models/kept.sql", REJECTING["models/kept.sql"])
+    assert rejecting.rows(REJECTS) == [*rejected, (30, "null_key", "b3", 3)]
+
+
+@pytest.mark.only("parquet")  # the last statement of a full refresh drops partitions
+def test_rejects_of_before_a_killed_full_refresh_do_not_count(bad_rows) -> None:
+    rejecting, _ = bad_rows
+    failpoint = Failpoint(("kept",), "alter table bad_rows.{}__rejects drop", 1)
+    rejecting.invoke("run", "--full-refresh", "--select", "kept", callbacks=[failpoint])
+    assert failpoint.died
+    number = -rejecting.batches("kept")[0]
+    left = rejecting.rows("select distinct ledger_batch from kept__rejects order by 1")
+    assert left[0] == (1,) and left[-1] == (number,)
+    counted = rejecting.rows("select amount from rejected order by amount")
+    assert counted[:3] == [(11,), (12,), (30,)]
+    assert rejecting.rows("select distinct batch from rejected") == [(number,)]
+    for limit, holds in ((len(counted), True), (len(counted) - 1, False)):
+        arguments = f"{{model: kept, fail_if: {{rejects: {limit}}}}}"
+        assert rejecting.invoke("run-operation", "collapsing.status", "--args", arguments).success == holds
 
 
 @pytest.mark.full
@@ -140,12 +166,12 @@ def test_a_column_that_a_setting_spells_anew_is_rejected_into_the_column_that_th
     assert "IS_DELETED" not in rejecting.sql("select * from kept__rejects").columns
 
 
-def test_a_row_without_a_token_cannot_be_set_aside(bad_rows) -> None:
+def test_a_row_without_a_token_cannot_be_rejected(bad_rows) -> None:
     rejecting, _ = bad_rows
-    rejecting.sql("insert into bad_rows.arrived values (7, 1, false, 70, null), (null, 1, false, 71, 'b4')")
+    rejecting.sql("insert into bad_rows.arrived values (7, 1, false, 70, null), (null, 1, false, 71, 'b6')")
     said = rejecting.fails("run", "--select", "kept")
     assert "null_block: 1 row" in said and "null_key" not in said
-    assert rejecting.rows("select count(*) from kept__rejects where ledger_block = 'b4'") == [(0,)]
+    assert rejecting.rows("select count(*) from kept__rejects where ledger_block = 'b6'") == [(0,)]
 
 
 @pytest.mark.full

@@ -47,7 +47,7 @@ ENGINES = {
     "combined_unversioned": ORDERS | COMBINE | {"deletes": "unversioned"},
     "combined_by_arrival": EVENTS | COMBINE | {"engine": "collapsing"},
     "combined_replacing": ORDERS | COMBINE | {"engine": "replacing"},
-    "set_aside": ORDERS | {"on_bad_rows": "reject"},
+    "rejecting": ORDERS | {"on_bad_rows": "reject"},
     "whole_stage": {name: value for name, value in ORDERS.items() if name != "block"},
 }
 BY_SHOP = {
@@ -137,7 +137,7 @@ def good(make_project) -> DbtProject:
         "models/stage_bad.sql": stage_of().replace("select *", f"select {WITHOUT_VERSION}, if(id = 4, null, version) as version"),
     }
     tests: dict[str, list] = {}
-    stages = {"deduplicated": "stage_first", "set_aside": "stage_bad"}
+    stages = {"deduplicated": "stage_first", "rejecting": "stage_bad"}
     for name, settings in ENGINES.items():
         stage = stages.get(name, "stage")
         files[f"models/{name}.sql"] = model(f"ledger(ref('{stage}'))", settings)

@@ -105,6 +105,17 @@ def test_hooks_run_around_all_that_is_written(heard) -> None:
     assert "'before'" in heard["hooks"][0] and "'after'" in heard["hooks"][-1]
 
 
+@WITHOUT_LOCK
+def test_grants_are_asked_for_once_the_batch_is_committed(project) -> None:
+    """Spark without an authorizer has none; as with any model of dbt, the run then ends with Spark's own error."""
+    project.write("models/granted.sql", "{{ config(grants={'select': ['reader']}) }}\n" + model("ledger(ref('stage'))", LEDGER))
+    statements = Statements("granted")
+    result = project.invoke("run", "--select", "granted", variables={"upto": "b2"}, callbacks=[statements])
+    (project.directory / "models" / "granted.sql").unlink()
+    assert not result.success and statements.heard[-1].lower().startswith("show grant")
+    assert project.batches("materialized.granted") == [1]
+
+
 def test_descriptions_are_kept_with_the_table(project, heard) -> None:
     described = project.rows("describe table extended materialized.hooks")
     assert "it's the orders" in [row[1] for row in described if row[0] == "Comment"]

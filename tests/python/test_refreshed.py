@@ -104,7 +104,7 @@ def test_a_full_refresh_without_rows_is_refused_and_leaves_projections(project) 
         assert project.rows("select * from refreshed.sums_live") == before
 
 
-def test_what_a_dead_run_has_set_aside_does_not_count_with_an_undo(project) -> None:
+def test_what_a_dead_run_has_rejected_does_not_count_with_an_undo(project) -> None:
     """The undo gets the number of the batch that was never committed."""
     rejects = project.sql("select * from refreshed.rejecting__rejects")
     assert [row.ledger_batch for row in rejects.collect()] == [1]

@@ -166,7 +166,7 @@ def test_what_cannot_be_told_is_an_error_that_says_why(tools) -> None:
         assert words in said, words
 
 
-def test_relations_without_rows_where_nothing_was_set_aside(tools) -> None:
+def test_relations_without_rows_where_nothing_was_rejected(tools) -> None:
     assert tools.sql("select * from no_rejects").columns[-3:] == ["reason", "ledger_block", "batch"]
     assert "tenant" in tools.sql("select * from no_rejects").columns
     columns = ["id", "version", "amount", "at", "reason", "block", "batch"]
@@ -207,7 +207,7 @@ def test_the_life_of_a_key_tells_what_was_taken_back(taken_back, capsys) -> None
 
 @dataclass
 class Told:
-    """What is told of the ledger once a batch was taken back: its batches, its blocks and the rows set aside."""
+    """What is told of the ledger once a batch was taken back: its batches, its blocks and its rejects."""
 
     batches: list[tuple]
     blocks: list[tuple]
