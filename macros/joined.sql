@@ -5,7 +5,8 @@
         {%- if varargs -%}
             {{- collapsing._raise(model.name, 'joined takes one relation, and others by name: joined(first, shops=second)') -}}
         {%- endif -%}
-        {%- do collapsing._note_sides(first, kwargs) -%}
+        {#- only this call knows which relation its SQL gives for which name, and the materialization needs it -#}
+        {%- do graph.nodes[model.unique_id].update({'collapsing_sides': {'first': first, 'others': kwargs}}) -%}
     {%- endif -%}
     {%- if not execute or collapsing._may_write() or model.resource_type != 'model' -%}
         {%- for side in [first] + kwargs.values() | list if execute -%}
@@ -18,15 +19,6 @@
         {{- collapsing._preview_of_joined() -}}
     {%- endif -%}
 {%- endmacro %}
-
-
-{#
-    Notes in the graph's node of this model which relation its SQL gives for which name: only the call of `joined` knows, and the
-    materialization needs it.
-#}
-{% macro _note_sides(first, others) %}
-    {% do graph.nodes[model.unique_id].update({'collapsing_sides': {'first': first, 'others': others}}) %}
-{% endmacro %}
 
 
 {# Returns what a command that only shows the model sees: the query of the rows that the next run would append. #}

@@ -55,6 +55,7 @@ VERSIONED, UNVERSIONED, COLLAPSING = (
     "engines/collapsing.sql",
 )
 REPLACING, DEDUPLICATING = "engines/replacing.sql", "engines/deduplicating.sql"
+COMBINE = "fold/combine.sql"
 MANIFEST, PLAN = "batch/manifest.sql", "batch/plan.sql"
 MEASURES, PROJECT, MERGED = "projections/measures.sql", "projections/project.sql", "projections/final.sql"
 
@@ -94,6 +95,15 @@ MUTANTS = [
     Mutant(DECISIONS, "not ledger_applies then 'stale'", "ledger_applies then 'stale'", "decisions"),
     Mutant(DECISIONS, "stored.ledger_batch < asked.ledger_batch", "stored.ledger_batch <= asked.ledger_batch", "decisions"),
     Mutant(DECISIONS, "~ ' = -1') }}", "~ ' = 1') }}"),
+    Mutant(DECISIONS, "ledger_delete) = ledger_winner", "ledger_delete) <> ledger_winner", "decisions"),
+    Mutant(DECISIONS, "' and ledger_delete <> ' ~ live", "' and ledger_delete = ' ~ live", "decisions"),
+    Mutant(DECISIONS, "and not ledger_has_upserts and", "and ledger_has_upserts and", "decisions"),
+    # events folded one after another
+    Mutant(COMBINE, "'ledger_sign', if(new.ledger_delete, 0, 1)", "'ledger_sign', if(new.ledger_delete, 1, 0)", "engines"),
+    Mutant(COMBINE, "version ~ ') <= max('", "version ~ ') < max('", "batch_equal decisions"),
+    Mutant(COMBINE, "1 preceding), 2, 1)'", "1 preceding), 1, 2)'", "batch_equal decisions"),
+    Mutant(COMBINE, "[arrived] if engine.last_arrival else", "[arrived] if not engine.last_arrival else", "batch_equal"),
+    Mutant(COMBINE, "if looked_up else 'cast(null as int)' }},", "if not looked_up else 'cast(null as int)' }},", "engines"),
     # other engines
     Mutant(UNVERSIONED, "order='ledger_skipped, ledger_delete, '", "order='ledger_skipped, ledger_delete desc, '"),
     Mutant(UNVERSIONED, "'incoming', '>', 'last_state'", "'incoming', '<', 'last_state'"),
@@ -103,6 +113,8 @@ MUTANTS = [
     Mutant(UNVERSIONED, "tombstones=false", "tombstones=true"),
     Mutant(COLLAPSING, "'last_arrival': true", "'last_arrival': false", "engines batch_equal clickhouse"),
     Mutant(COLLAPSING, "coalesce(last_state.ledger_sign, -1) = -1", "coalesce(last_state.ledger_sign, -1) = 1", "engines"),
+    Mutant(COLLAPSING, "not {same_content},", "{same_content},", "engines"),
+    Mutant(COLLAPSING, "or not {same_row}", "or {same_row}", "engines"),
     Mutant(COLLAPSING, "ledger_sign * ledger_net > 0", "ledger_sign * ledger_net < 0", "clickhouse"),
     Mutant(COLLAPSING, "ledger_last_sign = 1", "ledger_last_sign = -1", "clickhouse"),
     Mutant(VERSIONED, "ledger_sign * ledger_net > 0", "ledger_sign * ledger_net < 0", "clickhouse"),
@@ -114,6 +126,8 @@ MUTANTS = [
         "across_partitions) ~ ' where ledger_sign = 0)'",
         "clickhouse",
     ),
+    Mutant(REPLACING, "'incoming', '>=', 'last_state'", "'incoming', '<', 'last_state'", "decisions"),
+    Mutant(REPLACING, "'new', '>=', 'old'", "'new', '<', 'old'", "batch_equal"),
     Mutant(DEDUPLICATING, "last_state.ledger_sign is null", "last_state.ledger_sign is not null"),
     Mutant("fold/combined_value.sql", "if(old.ledger_sign = 1 and not", "if(old.ledger_sign = 0 and not"),
     # final
@@ -121,6 +135,15 @@ MUTANTS = [
     Mutant("final.sql", "where states.ledger_sign = 1", "where states.ledger_sign = 0"),
     Mutant("final.sql", "where ledger_sign = -1", "where ledger_sign = 1"),
     Mutant("final.sql", "cancels.ledger_batch > -states.ledger_base", "cancels.ledger_batch < -states.ledger_base", "optimize"),
+    Mutant(
+        "final.sql", "cancels.ledger_batch <= states.ledger_newest", "cancels.ledger_batch >= states.ledger_newest", "time_travel"
+    ),
+    Mutant(
+        "storage/visible.sql",
+        "ledger_batch > -ledger_base) and ledger_batch <= ledger_newest",
+        "ledger_batch > -ledger_base) and ledger_batch >= ledger_newest",
+        "engines",
+    ),
     Mutant(
         "storage/visible.sql",
         "ledger_batch > 0 and ledger_batch > -ledger_base",
@@ -159,15 +182,16 @@ MUTANTS = [
         "batches.base - 1 if batches.base else batches.last",
         "materializations optimize",
     ),
-    Mutant("batch/bad_rows.sql", "' is null')", "' is not null')", "materializations"),
+    Mutant("sql/columns.sql", "' is null')", "' is not null')", "materializations"),
+    Mutant("rejects.sql", "' where block is not null)'", "' where block is null)'", "bad_rows"),
     Mutant(
-        "operations/optimize.sql",
+        "fold/base.sql",
         "where ledger_rank = 1 and ledger_sign in (0, 1)",
         "where ledger_rank = 1 and ledger_sign in (1)",
         "optimize",
     ),
     Mutant(
-        "operations/optimize.sql",
+        "fold/base.sql",
         "order by ledger_batch desc, ledger_sign desc",
         "order by ledger_batch, ledger_sign desc",
         "optimize",

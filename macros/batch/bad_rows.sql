@@ -16,22 +16,6 @@
 {% endmacro %}
 
 
-{# Returns SQL for the number that a sign or a mark of deletes stands for, of whatever type; NULL, in ANSI mode too, for none. #}
-{% macro _as_number(column) %}
-    {{ return('try_cast(' ~ adapter.quote(column) ~ ' as double)') }}
-{% endmacro %}
-
-
-{# Returns SQL that is true where one of the columns is NULL. #}
-{% macro _any_null(columns) %}
-    {% set parts = [] %}
-    {% for column in columns %}
-        {% do parts.append(adapter.quote(column) ~ ' is null') %}
-    {% endfor %}
-    {{ return(parts | join(' or ')) }}
-{% endmacro %}
-
-
 {# Returns SQL for the reason why a row is bad, one where there are several; NULL for a row that can be folded. #}
 {% macro _bad_reason(settings) %}
     {% set cases = [] %}

@@ -20,41 +20,6 @@
 
 
 {#
-    Caches the rows of a query once they are read, all of them by the next statement, and returns the session's temporary view that they
-    are read from, until _drop_cached drops it. A query that is not costly is a view alone. So is each on a SQL warehouse of Databricks,
-    which has no such cache: there it reads the same blocks each time.
-#}
-{% macro _cache(relation, what, sql, is_costly=true) %}
-    {% set view = collapsing._cached_view(relation, what) %}
-    {% set caches = is_costly and (target.type != 'databricks' or adapter.is_cluster()) %}
-    {% do collapsing._execute(('cache lazy table ' if caches else 'create or replace temporary view ') ~ view ~ ' as\n' ~ sql) %}
-    {{ return(view) }}
-{% endmacro %}
-
-
-{#
-    Returns the name of a model's temporary view in this run. Such views have no schema, models of the same alias may be built at the same
-    time, and a view that a failed run has left must not be in the way.
-#}
-{% macro _cached_view(relation, what) %}
-    {{ return(adapter.quote([relation.schema, relation.identifier, what, invocation_id | replace('-', '_')] | join('__'))) }}
-{% endmacro %}
-
-
-{# Drops what a run may have cached of a model. What reads another view goes before it: Spark would plan it again otherwise. #}
-{% macro _drop_cached(relation, node) %}
-    {% set join = node.config.meta.collapsing.join %}
-    {% set whats = ['partials'] if collapsing._kind_if_any(node) == 'projection' else ['classified', 'unread'] %}
-    {% for name in join if join is mapping %}
-        {% do whats.extend(['stayed', 'changed_' ~ name] if loop.first else ['changed_' ~ name]) %}
-    {% endfor %}
-    {% for what in whats %}
-        {% do collapsing._execute('drop view if exists ' ~ collapsing._cached_view(relation, what)) %}
-    {% endfor %}
-{% endmacro %}
-
-
-{#
     Returns what a run folds, before any row of it is folded; bad rows stop the run here.
         number   the batch number that its rows will have; `is_numbered`: they have it in the column ledger_batch
         rows     how many rows are unread
@@ -133,29 +98,6 @@
     {% endfor %}
     {#- literals, not a subquery: only they prune files before the ledger is read -#}
     {{ return(dict(found, bounds=bounds | join('\n        and ') or none)) }}
-{% endmacro %}
-
-
-{#
-    Returns the condition that a column lies between two values, given as _bound_text has them. Whole numbers and timestamps are rounded
-    outwards, to multiples of a power of two: they would stand in generated code, and batches of about the same keys are to share it.
-#}
-{% macro _between(column, least, greatest, dtype) %}
-    {% set ends = [least, greatest] %}
-    {% set bits = {'tinyint': 8, 'smallint': 16, 'int': 32, 'bigint': 64, 'timestamp': 64}.get(dtype) %}
-    {% if bits %}
-        {% set least, greatest, steps = least | int, greatest | int, [1] %}
-        {% for _ in range(bits) if 8 * steps[-1] < greatest - least %}
-            {% do steps.append(2 * steps[-1]) %}
-        {% endfor %}
-        {% set ends = [
-            [least // steps[-1] * steps[-1], -(2 ** (bits - 1))] | max,
-            [(greatest // steps[-1] + 1) * steps[-1], 2 ** (bits - 1) - 1] | min
-        ] %}
-    {% endif %}
-    {{ return(
-        column ~ ' between ' ~ collapsing._typed_literal(ends[0] | string, dtype) ~ ' and ' ~ collapsing._typed_literal(ends[1] | string, dtype)
-    ) }}
 {% endmacro %}
 
 
@@ -257,12 +199,6 @@
         ~ collapsing._counted(batch.rows, 'row')
         ~ (' (' ~ parts | join(', ') ~ ')' if parts else '')
     ) }}
-{% endmacro %}
-
-
-{# Returns a number with its noun. #}
-{% macro _counted(number, noun) %}
-    {{ return(number ~ ' ' ~ noun ~ ('s' if number != 1)) }}
 {% endmacro %}
 
 

@@ -148,16 +148,6 @@
 {% endmacro %}
 
 
-{# Returns the columns' types of a relation, {column name: type}; none while it does not exist. #}
-{% macro _types_of(relation) %}
-    {% set types = {} %}
-    {% for column in (collapsing._describe(collapsing._named(relation)).columns if load_relation(relation) is not none else []) %}
-        {% do types.update({column.name: column.dtype}) %}
-    {% endfor %}
-    {{ return(types) }}
-{% endmacro %}
-
-
 {# Returns the Spark type of each measure's argument, {measure name: type}: asked of Spark, no row is read. #}
 {% macro _argument_types(ledger, settings) %}
     {% set types = {} %}

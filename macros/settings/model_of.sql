@@ -43,8 +43,8 @@
 {# Returns in words what is wrong with a model that has settings and does not call the macro that they are for. #}
 {% macro _no_call(node) %}
     {{ return(
-        "it has settings in config(meta={'collapsing': {...}}), but its SQL does not call collapsing." ~ collapsing._macro_for(node)
-        ~ '(...): dbt builds it as a ' ~ node.config.materialized
+        "it has settings in config(meta={'collapsing': {...}}), but its SQL does not call collapsing."
+        ~ ('joined' if collapsing._is_joined(node) else collapsing._kind_if_any(node)) ~ '(...): dbt builds it as a ' ~ node.config.materialized
     ) }}
 {% endmacro %}
 
@@ -52,12 +52,6 @@
 {# Returns whether a node of the graph is built by a materialization of the package. #}
 {% macro _is_built_here(node) %}
     {{ return(node.config.materialized in ['incremental_ledger', 'incremental_projection', 'incremental_joined']) }}
-{% endmacro %}
-
-
-{# Returns the macro that a node's settings are for: ledger, joined or projection. #}
-{% macro _macro_for(node) %}
-    {{ return('joined' if collapsing._is_joined(node) else collapsing._kind_if_any(node)) }}
 {% endmacro %}
 
 
@@ -74,17 +68,6 @@
         {{ return(none) }}
     {% endif %}
     {{ return('projection' if 'measures' in meta or 'group_by' in meta else 'ledger') }}
-{% endmacro %}
-
-
-{# Returns the nodes of the projections and joined ledgers that read a ledger or projection, `node` in the graph. #}
-{% macro _readers_of(node) %}
-    {% set readers = [] %}
-    {% for reader in graph.nodes.values() if node.unique_id in reader.depends_on.nodes
-        and (collapsing._kind_if_any(reader) == 'projection' or collapsing._is_joined(reader)) %}
-        {% do readers.append(reader) %}
-    {% endfor %}
-    {{ return(readers) }}
 {% endmacro %}
 
 

@@ -108,3 +108,25 @@
 {% macro _system_columns() %}
     {{ return(['ledger_sign', 'ledger_block', 'ledger_place', 'ledger_batch']) }}
 {% endmacro %}
+
+
+{# Returns a subquery without rows that has the columns given, [{name, dtype}]. #}
+{% macro _no_rows(columns) %}
+    {{ return('(' ~ collapsing._row_of_nulls(columns) ~ ' where false)') }}
+{% endmacro %}
+
+
+{# Returns SQL for the number that a sign or a mark of deletes stands for, of whatever type; NULL, in ANSI mode too, for none. #}
+{% macro _as_number(column) %}
+    {{ return('try_cast(' ~ adapter.quote(column) ~ ' as double)') }}
+{% endmacro %}
+
+
+{# Returns SQL that is true where one of the columns is NULL. #}
+{% macro _any_null(columns) %}
+    {% set parts = [] %}
+    {% for column in columns %}
+        {% do parts.append(adapter.quote(column) ~ ' is null') %}
+    {% endfor %}
+    {{ return(parts | join(' or ')) }}
+{% endmacro %}

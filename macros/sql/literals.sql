@@ -66,3 +66,26 @@
         or collapsing._is_text_type(dtype)
     ) }}
 {% endmacro %}
+
+
+{#
+    Returns the condition that a column lies between two values, given as _bound_text has them. Whole numbers and timestamps are rounded
+    outwards, to multiples of a power of two: they would stand in generated code, and batches of about the same keys are to share it.
+#}
+{% macro _between(column, least, greatest, dtype) %}
+    {% set ends = [least, greatest] %}
+    {% set bits = {'tinyint': 8, 'smallint': 16, 'int': 32, 'bigint': 64, 'timestamp': 64}.get(dtype) %}
+    {% if bits %}
+        {% set least, greatest, steps = least | int, greatest | int, [1] %}
+        {% for _ in range(bits) if 8 * steps[-1] < greatest - least %}
+            {% do steps.append(2 * steps[-1]) %}
+        {% endfor %}
+        {% set ends = [
+            [least // steps[-1] * steps[-1], -(2 ** (bits - 1))] | max,
+            [(greatest // steps[-1] + 1) * steps[-1], 2 ** (bits - 1) - 1] | min
+        ] %}
+    {% endif %}
+    {{ return(
+        column ~ ' between ' ~ collapsing._typed_literal(ends[0] | string, dtype) ~ ' and ' ~ collapsing._typed_literal(ends[1] | string, dtype)
+    ) }}
+{% endmacro %}

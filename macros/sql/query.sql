@@ -36,3 +36,9 @@
 {% macro _say(name, message) %}
     {% do log('collapsing: ' ~ name ~ ': ' ~ message, info=true) %}
 {% endmacro %}
+
+
+{# Returns a number with its noun. #}
+{% macro _counted(number, noun) %}
+    {{ return(number ~ ' ' ~ noun ~ ('s' if number != 1)) }}
+{% endmacro %}

@@ -172,3 +172,13 @@
     {% endfor %}
     {{ return(none) }}
 {% endmacro %}
+
+
+{# Returns the columns' types of a relation, {column name: type}; none while it does not exist. #}
+{% macro _types_of(relation) %}
+    {% set types = {} %}
+    {% for column in (collapsing._describe(collapsing._named(relation)).columns if load_relation(relation) is not none else []) %}
+        {% do types.update({column.name: column.dtype}) %}
+    {% endfor %}
+    {{ return(types) }}
+{% endmacro %}

@@ -15,9 +15,3 @@
     where ledger_batch = least or (ledger_batch > abs(least) and ledger_batch <= greatest)
 )
 {%- endmacro %}
-
-
-{# Returns a subquery without rows that has the columns given, [{name, dtype}]. #}
-{% macro _no_rows(columns) %}
-    {{ return('(' ~ collapsing._row_of_nulls(columns) ~ ' where false)') }}
-{% endmacro %}

@@ -27,6 +27,15 @@ def test_one_public_macro_a_file_named_for_it() -> None:
         assert not public or file.with_suffix(".yml").exists(), file
 
 
+def test_a_macro_fits_on_a_screen() -> None:
+    """But for what is one text on purpose: the fold, which reads as its compiled SQL does, and the runs, from top to bottom."""
+    defined = re.compile(r"\{%-? (macro|materialization) (\w+).*?\{%-? end\1 %\}", re.DOTALL)
+    long = {
+        match[2] for file in MACROS.rglob("*.sql") for match in defined.finditer(file.read_text()) if match[0].count("\n") >= 50
+    }
+    assert long == {"_classified", "incremental_ledger", "incremental_joined"}
+
+
 def test_only_storage_asks_for_the_format() -> None:
     """How a table is stored is known in one folder: nobody else names a format of storage, or asks whether it has a log."""
     asks = re.compile(r"_has_log|_(?:parquet|log)_\w+|file_format|'(?:delta|iceberg|parquet)'")

@@ -364,27 +364,27 @@ def test_the_final_holds_no_literal_of_the_data(every) -> None:
 
 
 @pytest.mark.full
-def test_a_coarser_projection_notices_every_rebuild_of_the_finer_one(every) -> None:
+def test_a_rollup_notices_every_rebuild_of_its_source_projection(every) -> None:
     """Twice with its settings changed, so that both hold one batch, of one number, in the end; and once with --full-refresh."""
     project, *_ = every
-    coarser = ["by_day", "by_shop", "in_all"]
-    builds = [_builds(project, coarser)]
+    rollups = ["by_day", "by_shop", "in_all"]
+    builds = [_builds(project, rollups)]
     for amount in ("sum(amount + 1)", "sum(amount + 2)"):
         measures = BY_HOUR["measures"] | {"amount": amount}
         project.write("models/by_hour.sql", model("projection(ref('events'))", BY_HOUR | {"measures": measures}))
-        project.run("run", "--select", "by_hour", *coarser)
+        project.run("run", "--select", "by_hour", *rollups)
         assert project.rows("select distinct ledger_batch from by_hour") == [(BLOCKS,)]
-        assert {name: differing(project, name) for name in coarser} == dict.fromkeys(coarser, [])
+        assert {name: differing(project, name) for name in rollups} == dict.fromkeys(rollups, [])
         assert project.rows("select amount from in_all_final") == project.rows(f"select {amount} from events_final")
-        builds.append(_builds(project, coarser))
+        builds.append(_builds(project, rollups))
     project.run("run", "--full-refresh", "--select", "by_hour")
-    project.run("run", "--select", *coarser)
-    builds.append(_builds(project, coarser))
-    assert {name: differing(project, name) for name in coarser} == dict.fromkeys(coarser, [])
-    for name in coarser:
+    project.run("run", "--select", *rollups)
+    builds.append(_builds(project, rollups))
+    assert {name: differing(project, name) for name in rollups} == dict.fromkeys(rollups, [])
+    for name in rollups:
         assert len({of[name] for of in builds}) == len(builds)
-    project.run("run", "--select", "by_hour", *coarser)
-    assert _builds(project, coarser) == builds[-1], "nothing has changed: nothing is built again"
+    project.run("run", "--select", "by_hour", *rollups)
+    assert _builds(project, rollups) == builds[-1], "nothing has changed: nothing is built again"
     project.write("models/by_hour.sql", FILES["models/by_hour.sql"])
 
 

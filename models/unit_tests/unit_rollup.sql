@@ -1,7 +1,7 @@
--- What a projection of a projection appends after it has read batch 1 of the finer one, whose last batch is 3.
+-- What a projection of a projection appends after it has read batch 1 of its source projection, whose last batch is 3.
 {{ config(materialized='ephemeral') }}
 
-{% set finer = {
+{% set source_projection = {
     'name': 'unit_projection',
     'group_by': {'label': 'label'},
     'measures': [
@@ -23,7 +23,7 @@
 
 with appended as (
     {{ collapsing._project(
-        ref('unit_projection'), settings, {'ledger_sum_total': 'decimal(30,0)'}, {'after': 1, 'upto': 3, 'number': 3}, finer
+        ref('unit_projection'), settings, {'ledger_sum_total': 'decimal(30,0)'}, {'after': 1, 'upto': 3, 'number': 3}, source_projection
     ) }}
 )
 

@@ -63,3 +63,49 @@
     {% endfor %}
     {{ return(found | select | list) }}
 {% endmacro %}
+
+
+{# Returns the graph's node of the model that an operation is asked about, by its name. #}
+{% macro _asked_model(operation, name, kinds=['ledger', 'projection']) %}
+    {% set models = graph.nodes.values() | selectattr('resource_type', 'equalto', 'model') | list %}
+    {% set found = models | selectattr('name', 'equalto', name) | list %}
+    {% if not found %}
+        {% set names = [] %}
+        {% for node in models if collapsing._kind_if_any(node) in kinds %}
+            {% do names.append(node.name) %}
+        {% endfor %}
+        {{ exceptions.raise_compiler_error(
+            'collapsing: ' ~ operation ~ " needs --args '{model: <name of a " ~ kinds | join(' or ') ~ ">}', one of: " ~ (names | sort | join(', ') or 'none')
+            ~ '; given: ' ~ (name if name is not none else 'nothing')
+        ) }}
+    {% endif %}
+    {{ return(found[0]) }}
+{% endmacro %}
+
+
+{#
+    Returns the graph's nodes of the models that an operation is asked about: one by its name, several by a list of names, or where nothing is given
+    all of the project that are of these `kinds`, in order of their names.
+#}
+{% macro _asked_models(operation, asked, kinds) %}
+    {% set found, is_list = [], asked is sequence and asked is not string and asked is not mapping %}
+    {% for name in ((asked or [none]) if is_list else [asked] if asked is not none else []) %}
+        {% do found.append(collapsing._asked_model(operation, name)) %}
+    {% endfor %}
+    {% set all = graph.nodes.values() if asked is none else [] %}
+    {% for node in all if collapsing._is_built_here(node) and collapsing._kind_of(node, operation) in kinds %}
+        {% do found.append(node) %}
+    {% endfor %}
+    {{ return(found if asked is not none else found | sort(attribute='name')) }}
+{% endmacro %}
+
+
+{# Returns the table of a node, or stops where it has not been built. #}
+{% macro _built_relation(node) %}
+    {% do collapsing._check_one_shard(node) %}
+    {% set relation = adapter.get_relation(node.database, node.schema, node.alias) %}
+    {% if relation is none %}
+        {{ collapsing._raise(node.name, 'there is no table ' ~ node.schema ~ '.' ~ node.alias ~ ' yet: run the model first') }}
+    {% endif %}
+    {{ return(relation) }}
+{% endmacro %}

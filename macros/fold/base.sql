@@ -1,0 +1,54 @@
+{# Returns a subquery of the rows of the batches up to `upto`, without those that were taken back. #}
+{% macro _rows_to_fold(ledger, settings, batches, upto, undone) -%}
+{%- set skipped = undone | selectattr(0, 'le', upto) | sum(start=[]) -%}
+(
+        select *
+        from {{ ledger }}
+        where
+            {{ collapsing._is_upto(ledger, batches, upto) }}
+            {%- if skipped and not collapsing._engine(settings).keeps_every_row %}
+            and ledger_batch not in ({{ skipped | join(', ') }})
+            {%- endif %}
+    )
+{%- endmacro %}
+
+
+{#
+    Returns the rows of a ledger's base, in the order of its key.
+
+    rows     subquery of the rows that it stands for
+    columns  names of the table's columns, in their order
+    upto     the last batch that it stands for
+    versions_of  what can stand behind `from` for the rows whose greatest version a tombstone's is compared with
+#}
+{% macro _base_rows(rows, settings, columns, upto, versions_of) %}
+{%- set key, engine = collapsing._row_list(settings.key), collapsing._engine(settings) -%}
+select /*+ repartition_by_range({{ key }}) */
+    {%- for column in columns %}
+    {{ -upto ~ ' as ledger_batch' if column == 'ledger_batch' else adapter.quote(column) }}{{ ',' if not loop.last }}
+    {%- endfor %}
+from (
+    {%- if engine.keeps_every_row %}
+    -- what is left of each key keeps its order
+    select
+        {{ collapsing._select_list(columns | reject('equalto', 'ledger_place')) }},
+        row_number() over (partition by {{ key }} order by ledger_batch, ledger_place) as ledger_place
+    from {{ engine.collapsed(rows, settings) }} as collapsed
+    {%- else %}
+    -- what each key has seen last: its live row or its tombstone
+    select *
+    from (
+        select
+            *,
+            row_number() over (partition by {{ key }} order by ledger_batch desc, ledger_sign desc) as ledger_rank
+        from {{ rows }}
+    )
+    where ledger_rank = 1 and ledger_sign in (0, 1)
+    {%- endif %}
+)
+{%- if settings.tombstone_retention %}
+{%- set version = adapter.quote(settings.version[0]) %}
+where ledger_sign <> 0 or coalesce({{ version }} >= (select max({{ version }}) from {{ versions_of }}) - ({{ settings.tombstone_retention }}), true)
+{%- endif %}
+sort by {{ key }}
+{% endmacro %}

@@ -1,0 +1,33 @@
+{#
+    Caches the rows of a query once they are read, all of them by the next statement, and returns the session's temporary view that they
+    are read from, until _drop_cached drops it. A query that is not costly is a view alone. So is each on a SQL warehouse of Databricks,
+    which has no such cache: there it reads the same blocks each time.
+#}
+{% macro _cache(relation, what, sql, is_costly=true) %}
+    {% set view = collapsing._cached_view(relation, what) %}
+    {% set caches = is_costly and (target.type != 'databricks' or adapter.is_cluster()) %}
+    {% do collapsing._execute(('cache lazy table ' if caches else 'create or replace temporary view ') ~ view ~ ' as\n' ~ sql) %}
+    {{ return(view) }}
+{% endmacro %}
+
+
+{#
+    Returns the name of a model's temporary view in this run. Such views have no schema, models of the same alias may be built at the same
+    time, and a view that a failed run has left must not be in the way.
+#}
+{% macro _cached_view(relation, what) %}
+    {{ return(adapter.quote([relation.schema, relation.identifier, what, invocation_id | replace('-', '_')] | join('__'))) }}
+{% endmacro %}
+
+
+{# Drops what a run may have cached of a model. What reads another view goes before it: Spark would plan it again otherwise. #}
+{% macro _drop_cached(relation, node) %}
+    {% set join = node.config.meta.collapsing.join %}
+    {% set whats = ['partials'] if collapsing._kind_if_any(node) == 'projection' else ['classified', 'unread'] %}
+    {% for name in join if join is mapping %}
+        {% do whats.extend(['stayed', 'changed_' ~ name] if loop.first else ['changed_' ~ name]) %}
+    {% endfor %}
+    {% for what in whats %}
+        {% do collapsing._execute('drop view if exists ' ~ collapsing._cached_view(relation, what)) %}
+    {% endfor %}
+{% endmacro %}
