@@ -23,7 +23,8 @@
     keeps the history and no block.
 #}
 {% macro _is_committed_reject(ledger) %}
-    {{ return('ledger_batch in (select planned_in from ' ~ collapsing._committed_manifest(ledger) ~ ' where block is not null)') }}
+    {% set committed = collapsing._committed_manifest(ledger) %}
+    {{ return('ledger_batch in (select planned_in from ' ~ committed ~ ' where block is not null)') }}
 {% endmacro %}
 
 
