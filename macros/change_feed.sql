@@ -8,8 +8,8 @@
 {%- set before, after, op = adapter.quote(before), adapter.quote(after), adapter.quote(op) -%}
 (
     select
-        changed.image.*,
-        changed.sign as {{ adapter.quote(sign) }}
+        ledger_change.image.*,
+        ledger_change.sign as {{ adapter.quote(sign) }}
         {%- for column in ([keep] if keep is string else keep) %},
         feed.{{ adapter.quote(column) }}
         {%- endfor %}
@@ -33,6 +33,6 @@
             when {{ op }} is null and {{ before }} is null and {{ after }} is null then array()
             else array(named_struct('image', coalesce({{ after }}, {{ before }}), 'sign', cast(null as tinyint)))
         end
-    ) as changed
+    ) as ledger_change
 )
 {%- endmacro %}

@@ -16,7 +16,11 @@
     {% set kind = collapsing._kind_of(node, 'final') %}
     {% do collapsing._check_final_of_shards(node, as_of) %}
     {% set as_of = collapsing._batch_at(node, as_of) if as_of is string else as_of %}
-    {% do collapsing._check_batch_is_there(name, relation, as_of) if as_of %}
+    {% if as_of is not none %}
+        {% set followed = collapsing._batches_of_followed(node) if kind == 'projection' else none %}
+        {% do collapsing._check_batch_is_there(name, relation, as_of, followed.last if followed) %}
+        {% set as_of = collapsing._last_read_by(name, relation, as_of, node, followed) if followed else as_of %}
+    {% endif %}
     {% set tables, parts = collapsing._tables_of(relation, node), [] %}
     {% if kind == 'projection' %}
         {% do collapsing._raise_partitions(name, 'a projection') if not across_partitions %}
@@ -133,18 +137,51 @@
 {% endmacro %}
 
 
-{# Raises an error: the requested state is older than any that the ledger or projection still has. #}
-{% macro _check_batch_is_there(name, relation, as_of) %}
+{#
+    Raises an error: the requested state is older than any that the ledger or projection still has, or newer than `last`, the last batch of
+    what a projection follows. The state 0, before the first batch, goes with the first one.
+#}
+{% macro _check_batch_is_there(name, relation, as_of, last=none) %}
     {% set batches = collapsing._batches_of(collapsing._named(relation)) %}
-    {% if batches and as_of > batches.last %}
-        {{ collapsing._raise(name, 'final has no state as_of=' ~ as_of ~ ' yet: the last batch is ' ~ batches.last) }}
-    {% elif batches and as_of < batches.first %}
+    {% if batches and as_of > (last or batches.last) %}
+        {{ collapsing._raise(name, 'final has no state as_of=' ~ as_of ~ ' yet: the last batch is ' ~ (last or batches.last)) }}
+    {% elif batches and as_of < batches.first and (as_of or batches.base or batches.first > 1) %}
         {{ collapsing._raise(
             name, 'final has no state as_of=' ~ as_of ~ ': ' ~ relation.identifier ~ ' was '
             ~ ('optimized or rebuilt' if batches.base else 'built') ~ ' later, and holds the states after batches ' ~ batches.first
             ~ ' to ' ~ batches.last
         ) }}
     {% endif %}
+{% endmacro %}
+
+
+{# Returns the batches of the ledger that a projection follows, as _batches_of does; none where it is not there. #}
+{% macro _batches_of_followed(node) %}
+    {% set ledger = collapsing._ledger_of(node) %}
+    {% set relation = adapter.get_relation(ledger.database, ledger.schema, ledger.alias) %}
+    {{ return(collapsing._batches_of(relation) if relation is not none else none) }}
+{% endmacro %}
+
+
+{#
+    Returns the last batch up to `as_of` whose number a projection has: one for each of its runs, which may have read several batches of the
+    ledger. Raises an error where batches after it have rows that count: then the projection never had the state that is asked for.
+#}
+{% macro _last_read_by(name, projection, as_of, node, followed) %}
+    {% set own = collapsing._rows_of(
+        'select coalesce(max(abs(ledger_batch)) filter (where abs(ledger_batch) <= ' ~ as_of ~ '), 0), '
+        ~ 'min(abs(ledger_batch)) filter (where abs(ledger_batch) > ' ~ as_of ~ ') from ' ~ collapsing._named(projection)
+    )[0] %}
+    {% if own[0] != as_of and (followed.base > own[0] or collapsing._rows_of(
+        'select 1 from ' ~ collapsing._built_relation(collapsing._ledger_of(node)) ~ ' where ledger_sign <> 0 and ledger_batch > '
+        ~ own[0] ~ ' and ledger_batch <= ' ~ as_of ~ ' limit 1'
+    )) %}
+        {{ collapsing._raise(
+            name, 'final has no state as_of=' ~ as_of ~ ': ' ~ projection.identifier ~ ' has read '
+            ~ ('the batches after ' ~ own[0] ~ ' up to ' ~ own[1] ~ ' in one run' if own[1] else 'no batch after ' ~ own[0] ~ ' yet')
+        ) }}
+    {% endif %}
+    {{ return(own[0]) }}
 {% endmacro %}
 
 

@@ -1,6 +1,10 @@
-{# Returns {reason: SQL that is true for a bad row}: rows that no rule of an engine can place. #}
+{#
+    Returns {reason: SQL that is true for a bad row}: rows that no rule of an engine can place. Of several reasons the first counts, and a
+    row without a block must stop the run whatever else is wrong with it.
+#}
 {% macro _bad_row_reasons(settings) %}
-    {% set reasons = {'null_key': collapsing._any_null(settings.key)} %}
+    {% set reasons = {'null_block': collapsing._any_null([settings.block])} if settings.block else {} %}
+    {% do reasons.update({'null_key': collapsing._any_null(settings.key)}) %}
     {% if settings.version %}
         {% do reasons.update({'null_version': collapsing._any_null(settings.version)}) %}
     {% endif %}
@@ -8,9 +12,6 @@
         {% do reasons.update({'bad_sign': 'coalesce(' ~ collapsing._as_number(settings.sign) ~ ' not in (1, -1), true)'}) %}
     {% elif settings.is_deleted %}
         {% do reasons.update({'bad_sign': 'coalesce(' ~ collapsing._as_number(settings.is_deleted) ~ ' not in (0, 1), true)'}) %}
-    {% endif %}
-    {% if settings.block %}
-        {% do reasons.update({'null_block': collapsing._any_null([settings.block])}) %}
     {% endif %}
     {{ return(reasons) }}
 {% endmacro %}
@@ -99,13 +100,16 @@
     {% do collapsing._create_beside(
         rejects, ledger, collapsing._definitions(kept) ~ ', ledger_reason string, ledger_block string, ledger_batch int'
     ) %}
+    {% set values = collapsing._rejected_values(rejects, settings, kept) %}
     {% set rejected %}
         select
-            {{ collapsing._rejected_values(rejects, settings, kept) | join(',\n            ') }}
+            {%- for name, value in values.items() if name != 'ledger_batch' %}
+            {{ value }} as {{ adapter.quote(name) }}{{ ',' if not loop.last }}
+            {%- endfor %}
         from {{ unread }}
         where {{ collapsing._is_bad(settings) }}
     {% endset %}
-    {% do collapsing._execute(collapsing._overwrite(rejects, rejected, batch.number, ledger)) %}
+    {% do collapsing._execute(collapsing._overwrite(rejects, rejected, batch.number, ledger, values)) %}
     {% set counts = [] %}
     {% for reason, rows in batch.bad.items() %}
         {% do counts.append(reason ~ ': ' ~ rows) %}
@@ -118,7 +122,7 @@
 
 
 {#
-    Returns SQL for each column of the rejects, in the table's order. A column that is new in the stage is added to the table
+    Returns {column: SQL} of the rejects, in the table's order. A column that is new in the stage is added to the table
     first; one that the stage has no longer is NULL. A column of another type is an error: its values would be cast, or lost.
 #}
 {% macro _rejected_values(rejects, settings, columns) %}
@@ -142,9 +146,9 @@
     {% set stored = types | list %}
     {% set added = columns | rejectattr('name', 'in', stored) | list %}
     {% do collapsing._add_columns(rejects, added) if added %}
-    {% set selected = [] %}
-    {% for name in stored + added | map(attribute='name') | list if name != 'ledger_batch' %}
-        {% do selected.append(values.get(name, 'null') ~ ' as ' ~ adapter.quote(name)) %}
+    {% set selected = {} %}
+    {% for name in stored + added | map(attribute='name') | list %}
+        {% do selected.update({name: values.get(name, 'null')}) %}
     {% endfor %}
     {{ return(selected) }}
 {% endmacro %}

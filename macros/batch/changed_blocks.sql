@@ -30,8 +30,8 @@
 {# Returns the query of up to three folded blocks that have changed: token, rows then, rows now, when the file was written. #}
 {% macro _changed_blocks(query, ledger, settings, columns, batches, manifest, modified) %}
     {% set conditions = [collapsing._is_in_shard(settings)] if collapsing._is_in_shard(settings) else [] %}
-    {#- a literal: only by it no file is opened that was there before the last batch was planned -#}
-    {% set is_later = adapter.quote(modified) ~ ' > timestamp_micros(' ~ manifest.planned_at ~ ')' if modified %}
+    {#- a literal: only by it no file is opened that was there before the last batch's run, which looked at all of them -#}
+    {% set is_later = adapter.quote(modified) ~ ' > timestamp_micros(' ~ manifest.begun_at ~ ')' if modified %}
     {% do conditions.append(is_later) if modified and not settings.counts_blocks %}
     {% set changes = ['arrived.ledger_modified > folded.planned_at'] if modified else [] %}
     {% do changes.append('arrived.ledger_rows <> folded.staged') if settings.counts_blocks %}

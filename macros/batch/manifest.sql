@@ -24,11 +24,11 @@
         unread         batches whose blocks count as unread again
         folded         `with_blocks`: the blocks that are folded, [{block, planned_in, packed, bucket}], block as _carried_text has it
                        and the last two for _is_packed_in
-        planned_at     when the last batch was planned, in microseconds since 1970
+        begun_at       when the run of the last batch from the stage began, in microseconds since 1970
     One row of JSON, by one task: dbt guesses types from each cell of a result, and there may be ten thousand blocks.
 #}
 {% macro _manifest_of(ledger, batches, with_blocks=false) %}
-    {% set found = {'undone': [], 'undos': [], 'unread': [], 'folded': [], 'planned_at': 0} %}
+    {% set found = {'undone': [], 'undos': [], 'unread': [], 'folded': [], 'begun_at': 0} %}
     {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
     {% if not batches or manifest is none %}
         {{ return(found) }}
@@ -36,7 +36,7 @@
     {% set sql %}
         select
             to_json(collect_list(struct(planned_in, undoes, unread)) filter (where unread is not null)) as undos,
-            unix_micros(max(planned_at)) as planned_at
+            coalesce(max(unix_micros(planned_at) - cast(1000000 * seconds as bigint)) filter (where undoes is null), 0) as begun_at
             {%- if with_blocks %},
             to_json(
                 collect_list(struct({{ collapsing._carried_text('block') }} as block, planned_in, {{ collapsing._packed('block') }} as packed, {{ collapsing._bucket('block') }} as bucket))
@@ -54,7 +54,7 @@
         {% do found.unread.append(undo.undoes) if undo.unread %}
     {% endfor %}
     {% do found.folded.extend(fromjson(row[2]) | rejectattr('planned_in', 'in', found.unread)) if with_blocks %}
-    {{ return(dict(found, planned_at=row[1])) }}
+    {{ return(dict(found, begun_at=row[1])) }}
 {% endmacro %}
 
 

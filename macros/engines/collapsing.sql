@@ -1,7 +1,7 @@
 {#
     The engine collapsing, which has no version: rows count in the order in which they arrive, by batch, by block, then by order_by.
     From events, the last one decides what its key is. A row equal to the stored one changes nothing, because without a block token
-    every run reads the whole stage again.
+    every run reads the whole stage again; but it is combined with it, which needs a token.
 #}
 {% macro _engine_collapsing(settings) %}
     {{ return({
@@ -14,8 +14,8 @@
         'last_arrival': true,
         'last_state': 'ledger_batch desc, ledger_sign desc',
         'applies': 'if(\n                incoming.ledger_delete,'
-            ~ '\n                not {same_content},'
-            ~ '\n                coalesce(last_state.ledger_sign, -1) = -1 or not {same_row}\n            )',
+            ~ '\n                not {same_content},\n                '
+            ~ ('true' if settings.combine else 'coalesce(last_state.ledger_sign, -1) = -1 or not {same_row}') ~ '\n            )',
         'in_sequence': 'true',
         'otherwise': 'superseded',
         'cancels': true,

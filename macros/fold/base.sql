@@ -19,9 +19,8 @@
     rows     subquery of the rows that it stands for
     columns  names of the table's columns, in their order
     upto     the last batch that it stands for
-    versions_of  what can stand behind `from` for the rows whose greatest version a tombstone's is compared with
 #}
-{% macro _base_rows(rows, settings, columns, upto, versions_of) %}
+{% macro _base_rows(rows, settings, columns, upto) %}
 {%- set key, engine = collapsing._row_list(settings.key), collapsing._engine(settings) -%}
 select /*+ repartition_by_range({{ key }}) */
     {%- for column in columns %}
@@ -48,7 +47,7 @@ from (
 )
 {%- if settings.tombstone_retention %}
 {%- set version = adapter.quote(settings.version[0]) %}
-where ledger_sign <> 0 or coalesce({{ version }} >= (select max({{ version }}) from {{ versions_of }}) - ({{ settings.tombstone_retention }}), true)
+where ledger_sign <> 0 or coalesce({{ version }} >= (select max({{ version }}) from {{ rows }} as folded) - ({{ settings.tombstone_retention }}), true)
 {%- endif %}
 sort by {{ key }}
 {% endmacro %}

@@ -80,14 +80,15 @@
 {# Returns the engine's rule by which a row applies, given its key's last state. #}
 {% macro _applies(engine, settings, columns) %}
     {% set kept = collapsing._kept_columns(columns, settings) %}
-    {% set values = kept | rejectattr('name', 'in', settings.key) | map(attribute='name') | list %}
-    {#- maps cannot be compared, so rows with a map count as different -#}
-    {% set same_row = collapsing._equal_columns(values) or 'true'
-        if collapsing._comparable_columns(kept) | length == kept | length else 'false' %}
+    {% set same = [] %}
+    {% for column in kept if column.name not in settings.key %}
+        {#- what cannot be compared counts as different -#}
+        {% do same.append(collapsing._is_same_value(column, 'incoming', 'last_state') or 'false') %}
+    {% endfor %}
     {{ return(
         engine.applies
         | replace('{same_content}', collapsing._equals_last_state(collapsing._content_columns(settings, columns)))
-        | replace('{same_row}', '(' ~ same_row ~ ')')
+        | replace('{same_row}', '(' ~ (same | join(' and ') or 'true') ~ ')')
     ) }}
 {% endmacro %}
 

@@ -129,7 +129,7 @@ group by {{ key }}
 {%- set same = [] -%}
 {%- do same.append('(ledger_before is null) = (ledger_after is null)') if side.type == 'inner' -%}
 {%- for column in used -%}
-    {%- do same.append(collapsing._is_same_value(column) or 'false') -%}
+    {%- do same.append(collapsing._is_same_value(column, 'ledger_before', 'ledger_after') or 'false') -%}
 {%- endfor -%}
 select *
 from (
@@ -152,23 +152,6 @@ where not ({{ same | join(' and ') }})
 {# Returns the columns of another side that the joined ledger shows, each once, [{name, dtype}]. #}
 {% macro _columns_in_use(side) %}
     {{ return(side.columns | selectattr('name', 'in', side.takes | map('last') | list) | list) }}
-{% endmacro %}
-
-
-{#
-    Returns the condition that a column has one value in `ledger_before` and `ledger_after`; a map is compared by its sorted
-    entries. None for types that do not compare, or take for equal what is not the same.
-#}
-{% macro _is_same_value(column) %}
-    {% set name, dtype = adapter.quote(column.name), column.dtype %}
-    {% if 'collate' in dtype or 'variant' in dtype or modules.re.search('map<', dtype[1:]) %}
-        {{ return(none) }}
-    {% endif %}
-    {% set before, after = 'ledger_before.' ~ name, 'ledger_after.' ~ name %}
-    {{ return(
-        'sort_array(map_entries(' ~ before ~ ')) <=> sort_array(map_entries(' ~ after ~ '))' if dtype.startswith('map<')
-        else before ~ ' <=> ' ~ after
-    ) }}
 {% endmacro %}
 
 

@@ -244,7 +244,7 @@ then_{{ side.name }} as (
 {% macro _same_images(columns) %}
     {% set same = [] %}
     {% for column in columns %}
-        {% do same.append(collapsing._is_same_value(column)) %}
+        {% do same.append(collapsing._is_same_value(column, 'ledger_before', 'ledger_after')) %}
     {% endfor %}
     {% if none in same %}
         {{ return('ledger_before is null and ledger_after is null') }}

@@ -72,7 +72,7 @@
 #}
 {% macro _commit(ledger, settings, table, batch, rows) %}
     {% if table.rebuild %}
-        {% set base = collapsing._base_rows('(' ~ rows ~ ')', settings, table.stored, batch.number, '(' ~ rows ~ ')') %}
+        {% set base = collapsing._base_rows('(' ~ rows ~ ')', settings, table.stored, batch.number) %}
         {% do collapsing._write_base(ledger, batch.number, base) %}
         {% do collapsing._drop_merged_manifests(ledger, batch.number) %}
         {% set rejects = load_relation(collapsing._rejects_relation(ledger)) %}

@@ -143,8 +143,7 @@
         {% do collapsing._merge_manifests(ledger, batches, upto) %}
         {% set names = collapsing._describe(ledger).columns | map(attribute='name') | list %}
         {% set rows = collapsing._rows_to_fold(ledger, settings, batches, upto, manifest.undone) %}
-        {% set counting = collapsing._rows_not_in(ledger, manifest.undone | sum(start=[])) %}
-        {% set base = collapsing._base_rows(rows, settings, names, upto, counting) %}
+        {% set base = collapsing._base_rows(rows, settings, names, upto) %}
         {% do collapsing._fold_into_base(node, ledger, batches, upto, base) %}
         {% do collapsing._drop_merged_manifests(ledger, upto) %}
     {% endif %}

@@ -129,9 +129,11 @@
 #}
 {% macro _negation(ledger, settings, target, number) %}
     {% set selected = [] %}
-    {% for name in collapsing._describe(ledger).columns | map(attribute='name') %}
-        {% if name in ['ledger_sign'] + ([settings.sign] if settings.input == 'signed' else []) %}
-            {% do selected.append('-' ~ adapter.quote(name) ~ ' as ' ~ adapter.quote(name)) %}
+    {% for column in collapsing._describe(ledger).columns %}
+        {% set name = column.name %}
+        {% if name == 'ledger_sign' or (settings.input == 'signed' and name | lower == settings.sign | lower) %}
+            {#- a sign may be text -#}
+            {% do selected.append('cast(-ledger_sign as ' ~ collapsing._ddl_type(column.dtype) ~ ') as ' ~ adapter.quote(name)) %}
         {% elif name == 'ledger_place' %}
             {% do selected.append(
                 'row_number() over (partition by ' ~ collapsing._row_list(settings.key) ~ ' order by ledger_place desc) as ledger_place'

@@ -81,8 +81,8 @@
 
 
 {#
-    Raises an error where SQL of the settings is not a function of a row's own columns: a row and its cancel row would fall into two
-    groups. Returns what the SQL depends on of the session, {zone, ansi}, each only where it does: any SQL but a plain column may give
+    Raises an error where SQL of the settings is not a function of a row's own columns, or reads one that its cancel row has another value
+    of: a row and its cancel row would fall into two groups. Returns what the SQL depends on of the session, {zone, ansi}, each only where it does: any SQL but a plain column may give
     something else in ANSI mode.
 #}
 {% macro _check_projection_sql(source, settings, source_projection) %}
@@ -96,18 +96,42 @@
     {% for measure in collapsing._aggregates(settings.measures) if not source_projection %}
         {% do expressions.append(['measures.' ~ measure.name, measure.argument, measure.aggregate]) %}
     {% endfor %}
-    {% set names = columns | map(attribute='name') | list %}
+    {% set names, unlike = columns | map(attribute='name') | list, collapsing._unlike_in_cancel_rows(source) %}
     {% set rows = collapsing._two_rows('stored', columns, 'other', [{'name': 'other', 'dtype': 'int'}]) %}
-    {% for setting, sql, given in expressions if sql.strip('`') not in names + ['*'] %}
-        {% set condition = collapsing._check_row_sql(model.name, setting, sql, given, rows) %}
-        {% do depends_on.append('ansi') %}
-        {% do depends_on.append('zone') if collapsing._depends_on_zone(condition, columns) %}
+    {% for setting, sql, given in expressions %}
+        {% set is_plain = sql.strip('`') in names + ['*'] %}
+        {% set condition = sql.strip('`') ~ '#0' if is_plain
+            else collapsing._check_row_sql(model.name, setting, sql, given, rows) %}
+        {% for name in unlike if modules.re.search('(?i)(?<!\\w)' ~ modules.re.escape(name) ~ '#\\d', condition) %}
+            {{ collapsing._raise(
+                model.name, "setting '" ~ setting ~ "' reads the column '" ~ name ~ "' of rows that carry their sign: a cancel row has its own '"
+                ~ name ~ "', and would not take back what its state row has added; given: " ~ given
+            ) }}
+        {% endfor %}
+        {% do depends_on.append('ansi') if not is_plain %}
+        {% do depends_on.append('zone') if not is_plain and collapsing._depends_on_zone(condition, sql, columns) %}
     {% endfor %}
     {% set session, found = collapsing._session_settings() if depends_on else {}, {} %}
     {% for name in depends_on %}
         {% do found.update({name: session[name]}) %}
     {% endfor %}
     {{ return(found) }}
+{% endmacro %}
+
+
+{#
+    Returns the columns in which a cancel row of a ledger of signed rows differs from its state row: its sign, and what orders the rows of a
+    block but is neither key nor version.
+#}
+{% macro _unlike_in_cancel_rows(source) %}
+    {% set node = collapsing._model_of(source) %}
+    {% if collapsing._kind_if_any(node) != 'ledger' or collapsing._is_joined(node) %}
+        {{ return([]) }}
+    {% endif %}
+    {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
+    {{ return(
+        ([settings.sign] + settings.order_by) | reject('in', settings.key + settings.version) | list if settings.input == 'signed' else []
+    ) }}
 {% endmacro %}
 
 

@@ -75,15 +75,22 @@
 {% endmacro %}
 
 
-{# Returns whether batches of which a projection has no rows have none to add; it is then marked as having read them. #}
+{#
+    Returns whether the batches after the one that a projection has read last have nothing to add to it; it is then marked as having read
+    them, unless a run is writing it. A base of later batches is no news of these batches alone: a projection reads it as a whole.
+#}
 {% macro _has_read(projection, source, after, upto) %}
     {#- tombstones of a ledger count for nothing -#}
     {% set counting = ' and ledger_sign <> 0' if collapsing._kind_if_any(collapsing._model_of(source)) == 'ledger' else '' %}
     {% if collapsing._rows_of(
-        'select 1 from ' ~ source ~ ' where ledger_batch > ' ~ after ~ ' and ledger_batch <= ' ~ upto ~ counting ~ ' limit 1'
-    ) %}
+        'select 1 from ' ~ source ~ ' where ledger_batch < ' ~ -after ~ ' or (ledger_batch > ' ~ after ~ ' and ledger_batch <= ' ~ upto
+        ~ counting ~ ') limit 1'
+    ) or not collapsing._is_locked_by_this_run(projection) %}
         {{ return(false) }}
     {% endif %}
-    {% do collapsing._append_empty(projection, upto) %}
-    {{ return(true) }}
+    {% set batches = collapsing._batches_of(projection) %}
+    {% set is_unchanged = batches and batches.last == after %}
+    {% do collapsing._append_empty(projection, upto) if is_unchanged %}
+    {% do collapsing._release_lock(projection) %}
+    {{ return(is_unchanged) }}
 {% endmacro %}

@@ -101,12 +101,16 @@
 
 {#
     Returns whether a condition of _check_row_sql depends on the session's time zone: it reads a timestamp, or makes one, or Spark has written the
-    zone into it; a cast of a timestamp does not say so. `columns` are those that it may name, [{name, dtype}].
+    zone into it; a cast of a timestamp does not say so, nor does a literal. `sql` is the user's own text, and `columns` are those that it
+    may name, [{name, dtype}].
 #}
-{% macro _depends_on_zone(condition, columns) %}
+{% macro _depends_on_zone(condition, sql, columns) %}
     {% for column in columns if modules.re.search('timestamp(?!_ntz)', column.dtype)
         and modules.re.search('(?<!\\w)' ~ modules.re.escape(column.name) ~ '#\\d', condition) %}
         {{ return(true) }}
     {% endfor %}
-    {{ return(modules.re.search(' as timestamp(?!_ntz)|Some\\(|timestamp_(seconds|millis|micros)\\(', condition) is not none) }}
+    {{ return(
+        modules.re.search('(?i)\\btimestamp(_ltz)?\\s*[\'"]', sql) is not none
+        or modules.re.search(' as timestamp(?!_ntz)|Some\\(|timestamp_(seconds|millis|micros)\\(|current_timezone\\(', condition) is not none
+    ) }}
 {% endmacro %}

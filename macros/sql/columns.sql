@@ -130,3 +130,19 @@
     {% endfor %}
     {{ return(parts | join(' or ')) }}
 {% endmacro %}
+
+
+{#
+    Returns the condition that a column, {name, dtype}, has the very value in `one` that it has in `other`, and not only an equal one: in a
+    collation two texts are equal that read differently, and so are 0.0 and -0.0. None for types of which that cannot be told.
+#}
+{% macro _is_same_value(column, one, other) %}
+    {% set dtype = column.dtype | lower %}
+    {% set one, other = one ~ '.' ~ adapter.quote(column.name), other ~ '.' ~ adapter.quote(column.name) %}
+    {% if 'variant' in dtype or ('<' in dtype and modules.re.search('collate|float|double', dtype)) or 'map<' in dtype[1:] %}
+        {{ return(none) }}
+    {% endif %}
+    {% set exact = "collate(%s, 'UTF8_BINARY')" if 'collate' in dtype else 'string(%s)' if dtype in ['float', 'double']
+        else 'map_entries(%s)' if dtype.startswith('map<') else '%s' %}
+    {{ return(exact % one ~ ' <=> ' ~ exact % other) }}
+{% endmacro %}

@@ -72,11 +72,16 @@
 
 {#
     Returns the statement that writes one batch of a table beside a ledger, in the place of what it may have of that number. `sql` has the
-    table's columns but ledger_batch, the last one.
+    table's columns but ledger_batch, the last one; on parquet, where that is the partition, always, and with a log where no column was
+    added after it: then `names` are all columns, in the table's order.
 #}
-{% macro _overwrite(relation, sql, number, ledger) %}
-    {{ return(collapsing._log_overwrite(relation, 'select *, ' ~ number ~ ' as ledger_batch from (' ~ sql ~ ')', number)
-        if collapsing._has_log(relation, ledger) else collapsing._parquet_overwrite(relation, sql, number)) }}
+{% macro _overwrite(relation, sql, number, ledger, names=none) %}
+    {% set rows = 'select *, ' ~ number ~ ' as ledger_batch from (' ~ sql ~ ')' %}
+    {% if not collapsing._has_log(relation, ledger) %}
+        {{ return(collapsing._parquet_append(relation, rows)) }}
+    {% endif %}
+    {% set selected = collapsing._row_list(names) if names else '*' %}
+    {{ return(collapsing._log_overwrite(relation, 'select ' ~ selected ~ ' from (' ~ rows ~ ')', number)) }}
 {% endmacro %}
 
 

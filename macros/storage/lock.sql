@@ -26,6 +26,12 @@
 {% endmacro %}
 
 
+{# Returns whether this run has the lock on a table now, or needs none: of one that another run has, stale or not, it does not. #}
+{% macro _is_locked_by_this_run(relation) %}
+    {{ return(collapsing._is_sole_writer() or collapsing._create_lock(relation).run == invocation_id) }}
+{% endmacro %}
+
+
 {#
     Replaces a stale lock by one of this run, and returns {run, since} of the lock that is there then. Of several runs that find it stale
     the one that creates <table>__takeover goes on, and looks at the lock again: another one may have replaced it since.

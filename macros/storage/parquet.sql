@@ -16,18 +16,12 @@
 
 
 {#
-    Returns the statement that appends a batch. The partition is found in the rows: Spark refuses to overwrite a partition that is
-    named of a table that the rows are read from. The tables are created with partitionOverwriteMode dynamic.
+    Returns the statement that appends a batch, or overwrites what a killed run has left of it. The partition is found in the rows: Spark
+    refuses to overwrite a partition that is named of a table that the rows are read from, and would add to it the files of tasks that a
+    killed job has left in the table's _temporary. The tables are created with partitionOverwriteMode dynamic.
 #}
 {% macro _parquet_append(relation, sql) -%}
 insert overwrite table {{ relation }} partition (ledger_batch)
-{{ sql }}
-{%- endmacro %}
-
-
-{# Returns the statement that writes a batch in the place of what its partition may have; `sql` has all columns but the number. #}
-{% macro _parquet_overwrite(relation, sql, number) -%}
-insert overwrite table {{ relation }} partition (ledger_batch = {{ number }})
 {{ sql }}
 {%- endmacro %}
 
@@ -42,19 +36,19 @@ insert overwrite table {{ relation }} partition (ledger_batch = {{ number }})
 
 {#
     Writes a base as a partition that was never there. <table>__dropped says first that it is about to be written; what a killed
-    optimize began there, and no later one has written, is emptied.
+    optimize began there, and no later one has written, is made its own, and goes with it.
 #}
 {% macro _parquet_write_base(relation, upto, sql) %}
     {% set dropped = collapsing._beside(relation, 'dropped') %}
     {% set begun = collapsing._parquet_batches(dropped) if load_relation(dropped) is not none else [] %}
     {% set registered = collapsing._parquet_batches(relation) if begun else [] %}
-    {% set nulls = ['null'] * (collapsing._describe(relation).columns | length - 1) %}
-    {% set no_rows = 'select ' ~ nulls | join(', ') ~ ' where false' %}
     {% for number in begun if number < 0 and number not in registered %}
-        {% do collapsing._execute(collapsing._parquet_overwrite(relation, no_rows, number)) %}
-        {% do collapsing._parquet_drop_batches(relation, [number]) %}
+        {% set folder = collapsing._describe(relation).details.Location ~ '/ledger_batch=' ~ number %}
+        {% do collapsing._execute(
+            'alter table ' ~ dropped ~ ' partition (ledger_batch = ' ~ number ~ ') set location ' ~ collapsing._text_literal(folder)
+        ) %}
     {% endfor %}
-    {% do adapter.drop_relation(dropped) if load_relation(dropped) is not none %}
+    {% do collapsing._parquet_drop(dropped) %}
     {% do collapsing._create_dropped(dropped) %}
     {% do collapsing._execute('alter table ' ~ dropped ~ ' add partition (ledger_batch = ' ~ -upto ~ ')') %}
     {% do collapsing._execute(collapsing._parquet_append(relation, sql)) %}
@@ -90,8 +84,9 @@ insert overwrite table {{ relation }} partition (ledger_batch = {{ number }})
 {% endmacro %}
 
 
-{# Creates <table>__dropped, the owner of the files of dropped batches. #}
+{# Creates <table>__dropped, the owner of the files of dropped batches, without what a killed drop of it has left. #}
 {% macro _create_dropped(dropped) %}
+    {% do collapsing._parquet_drop(dropped) if load_relation(dropped) is none %}
     {% do collapsing._execute(
         'create table if not exists ' ~ dropped ~ ' (nothing int, ledger_batch int) using parquet partitioned by (ledger_batch)'
     ) %}
@@ -151,8 +146,7 @@ insert overwrite table {{ relation }} partition (ledger_batch = {{ number }})
 {% macro _parquet_recreate(relation, columns, properties) %}
     {% do collapsing._parquet_drop(relation) %}
     {#- it owns folders in that of the table, which the new one is going to write to -#}
-    {% set dropped = collapsing._beside(relation, 'dropped') %}
-    {% do adapter.drop_relation(dropped) if load_relation(dropped) is not none %}
+    {% do collapsing._parquet_drop(collapsing._beside(relation, 'dropped')) %}
     {% do collapsing._execute(
         collapsing._create_table('create table', relation, columns, properties, {'partitionOverwriteMode': 'dynamic'})
     ) %}

@@ -71,8 +71,11 @@
     {% set gone = collapsing._text_literal(
         'collapsing: ' ~ relation.identifier ~ ' has no state as_of=' ~ as_of ~ ' any more: it has been optimized or rebuilt since'
     ) %}
-    {% set oldest = '(select coalesce(abs(min(ledger_batch)), 0) from ' ~ collapsing._named(relation) ~ ')' %}
-    {{ return('if(' ~ oldest ~ ' > ' ~ [as_of, 1] | max ~ ', raise_error(' ~ gone ~ '), ' ~ as_of ~ ')') }}
+    {#- the state before the first batch is there as long as that is -#}
+    {% set is_gone = 'abs(min(ledger_batch)) > ' ~ as_of if as_of else 'min(ledger_batch) <> 1' %}
+    {{ return(
+        'if((select coalesce(' ~ is_gone ~ ', false) from ' ~ collapsing._named(relation) ~ '), raise_error(' ~ gone ~ '), ' ~ as_of ~ ')'
+    ) }}
 {% endmacro %}
 
 

@@ -168,9 +168,11 @@ def test_a_column_that_a_setting_spells_anew_is_rejected_into_the_column_that_th
 
 def test_a_row_without_a_token_cannot_be_rejected(bad_rows) -> None:
     rejecting, _ = bad_rows
-    rejecting.sql("insert into bad_rows.arrived values (7, 1, false, 70, null), (null, 1, false, 71, 'b6')")
+    rejecting.sql(
+        "insert into bad_rows.arrived values (7, 1, false, 70, null), (null, 1, false, 72, null), (null, 1, false, 71, 'b6')"
+    )
     said = rejecting.fails("run", "--select", "kept")
-    assert "null_block: 1 row" in said and "null_key" not in said
+    assert "null_block: 2 rows" in said and "null_key" not in said
     assert rejecting.rows("select count(*) from kept__rejects where ledger_block = 'b6'") == [(0,)]
 
 

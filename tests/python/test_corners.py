@@ -62,7 +62,7 @@ FILES = {
     ),
     "models/live_names.sql": VIEW + "select * from {{ collapsing.final(ref('Odd_Names')) }}",
     "models/counted_odd_live.sql": VIEW + "select * from {{ collapsing.final(ref('counted_odd')) }}",
-    "models/stg_pairs.sql": f"{VIEW}select * from values (1, 1, 1, 'a', 1), (1, 2, -1, 'a', 2), (1, 3, 1, 'c', 2) "
+    "models/stg_pairs.sql": f"{VIEW}select * from values (1, 1, '1', 'a', 1), (1, 2, '-1', 'a', 2), (1, 3, '1', 'c', 2) "
     "as t (id, position, sign, v, block) where block <= {{ var('upto', 9) }}",
     "models/stg_odd_pairs.sql": f"{VIEW}select * from values (1, 1, 1, 'a', 1), (1, 2, 1, 'c', 2), (1, 3, -1, 'x', 2) "
     "as t (id, position, sign, v, block) where block <= {{ var('upto', 9) }}",
@@ -96,6 +96,12 @@ FILES = {
     "where block <= {{ var('upto', 9) }} and (block = 1 or small = element_at(array(null, 127Y, -128Y, -1Y), block))",
     "models/ends.sql": model("ledger(ref('stg_ends'))", {"key": ["small", "big", "at"], "version": "version", "block": "block"}),
     "models/live_ends.sql": VIEW + "select * from {{ collapsing.final(ref('ends')) }}",
+    "models/stg_zeros.sql": f"{VIEW}select 1 as id, block as position, cast(v as double) as v, block "
+    "from values (1, '0.0'), (2, '-0.0') as t (block, v) where block <= {{ var('upto', 9) }}",
+    "models/zeros.sql": model(
+        "ledger(ref('stg_zeros'))", {"engine": "collapsing", "key": "id", "order_by": "position", "block": "block"}
+    ),
+    "models/live_zeros.sql": VIEW + "select cast(v as string) as v from {{ collapsing.final(ref('zeros')) }}",
     "models/stg_stops.sql": VIEW
     + "select 1 as id, cast(raise_error('stopped') as int) as version, false as is_deleted, 'b' as block",
     "models/stops.sql": model("ledger(ref('stg_stops'))", EVENTS),
@@ -403,3 +409,9 @@ def test_a_token_is_one_text_in_every_session_and_of_every_scale(corners) -> Non
     assert corners.batches("tokens_of_types") == [1]
     said = corners.fails("run", "--select", "stg_tokens", "tokens_of_types", variables={"token": "date'2014-01-01'"})
     assert '\'block\' was "text" and is "date"' in said
+
+
+def test_a_row_that_is_equal_and_reads_differently_is_an_update(corners) -> None:
+    for upto, shown in ((1, "0.0"), (2, "-0.0")):
+        corners.run("run", "--select", "stg_zeros", "zeros", "live_zeros", variables={"upto": upto})
+        assert corners.rows("select v from live_zeros") == [(shown,)]

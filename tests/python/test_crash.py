@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -160,6 +161,22 @@ def test_a_first_run_that_dies_is_finished_by_the_next_run(crash, dying: list[st
     assert failpoint.died == set(dying)
     project.run("run", "--select", *built(dying))
     life.check(project.rows, dying)
+
+
+@pytest.mark.only(*ON_DISK)
+def test_what_a_task_of_a_killed_job_has_left_is_not_added_to_the_next_manifest(crash, spark) -> None:
+    project, life = crash
+    last = project.batches("crash.versioned")[-1]
+    manifest = _folder(spark, "versioned__manifest")
+    written = next((manifest / f"ledger_batch={last}").glob("part-*.parquet"))
+    task = manifest / "_temporary" / "0" / "task_202611260000000000000000_0001_m_000000" / f"ledger_batch={last + 1}"
+    task.mkdir(parents=True)
+    shutil.copy(written, task)
+    stage(project, life.next_block())
+    project.run("run", "--select", *built(["versioned"]))
+    planned = project.rows(f"select planned_in from versioned__manifest where ledger_batch = {last + 1}")
+    assert set(planned) == {(last + 1,)}
+    life.check(project.rows, ["versioned"])
 
 
 @pytest.mark.only(*ON_DISK)

@@ -28,7 +28,10 @@ LEDGERS = {
     "versioned": EVENTS | {"version": "version"},
     "unversioned": EVENTS | {"version": "version", "deletes": "unversioned"},
     "combined": EVENTS | {"version": "version", "combine": {"payload": "concat(old.payload, new.payload)"}},
+    "combined_unversioned": EVENTS
+    | {"version": "version", "deletes": "unversioned", "combine": {"payload": "concat(old.payload, new.payload)"}},
     "collapsed": EVENTS | {"engine": "collapsing"},
+    "combined_collapsed": EVENTS | {"engine": "collapsing", "combine": {"payload": "concat(old.payload, new.payload)"}},
     "replaced": EVENTS | {"engine": "replacing", "version": "version"},
     "replaced_by_last": EVENTS | {"engine": "replacing"},
     "deduplicated": {"engine": "deduplicating", "key": "id", "block": "block", "order_by": "position"},
@@ -51,7 +54,10 @@ EXPECTED = {
     "unversioned": BY_VERSION | UNREAD | {"delete": "superseded"},
     # both versions of a batch take part
     "combined": BY_VERSION | UNREAD | {"older": "applied"},
+    "combined_unversioned": BY_VERSION | UNREAD | {"older": "applied", "delete": "superseded"},
     "collapsed": BY_ARRIVAL | UNREAD | {"no_version": "unread"},
+    # every event takes part, one that comes again too
+    "combined_collapsed": dict.fromkeys(BY_ARRIVAL, "applied") | {"orphan": "orphan_delete"} | UNREAD | {"no_version": "unread"},
     # of equal versions the last wins
     "replaced": BY_ARRIVAL | UNREAD | {"first": "tie", "late": "stale"},
     "replaced_by_last": BY_ARRIVAL | UNREAD | {"no_version": "unread"},

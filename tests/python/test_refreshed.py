@@ -27,6 +27,9 @@ FILES = {
     "models/stage_of_bad.sql": VIEW + "select if(sign = -1, null, id) as id, position, v, block from {{ ref('stage') }}",
     "models/rejecting.sql": model("ledger(ref('stage_of_bad'))", EVENTS | {"on_bad_rows": "reject"}),
     "models/sums.sql": model("projection(ref('orders'))", {"group_by": [], "measures": COUNT}),
+    "models/late.sql": model("ledger(ref('stage_of_states'))", EVENTS),
+    "models/late_sums.sql": model("projection(ref('late'))", {"group_by": [], "measures": COUNT}),
+    "models/late_before.sql": VIEW + "select * from {{ collapsing.final(ref('late'), as_of=0) }}",
     **{
         f"models/{of}_live.sql": VIEW + f"select * from {{{{ collapsing.final(ref('{of}')) }}}}"
         for of in ("kept", "signed", "orders", "sums")
@@ -93,6 +96,37 @@ def test_a_new_table_is_no_part_of_what_an_optimize_of_the_old_one_has_left(proj
     assert project.rows("select n, of from refreshed.sums_live") == [(2, 3)]
     assert operate(project, "optimize", model="sums").success
     assert project.rows("select n, of from refreshed.sums_live") == [(2, 3)]
+
+
+def test_a_base_that_a_projection_has_not_read_is_not_marked_as_read(project) -> None:
+    read = project.batches("refreshed.sums")
+    project.run("run", "--full-refresh", "--select", "orders", variables={"upto": 6})
+    assert operate(project, "optimize", model="orders").success
+    assert project.batches("refreshed.sums") == read
+    project.run("run", "--select", "sums", variables={"upto": 6})
+    assert project.batches("refreshed.sums")[0] == project.batches("refreshed.orders")[0] not in read
+
+
+def test_a_projection_has_no_state_between_batches_that_it_has_read_in_one_run(project) -> None:
+    """Nor has a ledger the state before its first batch, once that is in a base."""
+    assert project.rows("select * from refreshed.late_before") == []
+    assert operate(project, "optimize", model="late").success
+    with pytest.raises(Exception, match="late has no state as_of=0 any more"):
+        project.rows("select * from refreshed.late_before")
+    assert "late was optimized or rebuilt later" in project.fails("run", "--select", "late_before")
+    for upto in (4, 6):
+        project.run("run", "--select", "stage", "stage_of_states", "late", variables={"upto": upto})
+    assert "late_sums has read no batch after 1 yet" in project.fails("show", "--inline", _sums_of_late(2))
+    project.run("run", "--select", "late_sums", variables={"upto": 6})
+    assert project.batches("refreshed.late_sums") == [1, 3]
+    for batch, count in ((1, 1), (3, 2)):
+        assert project.invoke("show", "--inline", _sums_of_late(batch)).result.results[0].agate_table.rows[0][0] == count
+    said = project.fails("show", "--inline", _sums_of_late(2))
+    assert "has no state as_of=2: late_sums has read the batches after 1 up to 3 in one run" in said
+
+
+def _sums_of_late(batch: int) -> str:
+    return f"select n from {{{{ collapsing.final(ref('late_sums'), as_of={batch}) }}}}"
 
 
 def test_a_full_refresh_without_rows_is_refused_and_leaves_projections(project) -> None:

@@ -11,6 +11,16 @@ import pytest
 from support.dbt_project import LEDGER, Warnings, model, nodes_of
 
 WRONG_SETTINGS = {
+    "of_own_sign": (
+        "projection(ref('good_signed'))",
+        {"group_by": [], "measures": {"n": "sum(id * sign)"}},
+        "setting 'measures.n' reads the column 'sign' of rows that carry their sign",
+    ),
+    "of_own_position": (
+        "projection(ref('good_signed'))",
+        {"group_by": ["version"], "measures": {"n": "count(*)"}},
+        "setting 'group_by.version' reads the column 'version' of rows that carry their sign",
+    ),
     "no_settings": ("ledger(ref('stage'))", {}, "a ledger needs settings"),
     "unknown": ("ledger(ref('stage'))", LEDGER | {"keys": "id"}, "unknown setting 'keys'; allowed: engine, key, version"),
     "no_key": ("ledger(ref('stage'))", {"version": "version"}, "setting 'key' must be a column or a list of columns"),
@@ -287,6 +297,10 @@ def wrong_settings(make_project, full: bool):
         "models/our_names.sql": f"{{{{ config(materialized='view') }}}}\nselect {stage}, 1 as ledger_sign",
         "models/floating.sql": f"{{{{ config(materialized='ephemeral') }}}}\nselect {stage}",
         "models/good.sql": model("ledger(ref('stage'))", LEDGER),
+        "models/good_signed.sql": model(
+            "ledger(ref('stage'))",
+            {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign", "order_by": "version"},
+        ),
         "models/of_floating.sql": model("ledger(ref('floating'))", LEDGER),
         "models/no_final.sql": "select * from {{ collapsing.final(ref('stage')) }}",
         "models/wrong_as_of.sql": "select * from {{ collapsing.final(ref('good'), as_of='monday') }}",
