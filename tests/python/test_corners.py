@@ -12,6 +12,7 @@ from support.sessions import sessions_with
 
 EVENTS = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 SIGNED = {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign", "order_by": "position"}
+BY_ARRIVAL = {"engine": "collapsing", "key": "id", "order_by": "position", "block": "block"}
 # text that Spark, a driver or a parser could take for something else: as bytes, for a source file has no such text
 TEXTS = [b"", b"\xff", b"\xfe\xff", b"x${env:HOME}", b"${x}", b"it's \\", b"\n", "é".encode(), b"$61", b"a;b,c"]
 ONE_HOUR_TWICE = "(timestamp'2013-11-03 05:30:00Z'), (timestamp'2013-11-03 06:30:00Z')"
@@ -96,12 +97,15 @@ FILES = {
     "where block <= {{ var('upto', 9) }} and (block = 1 or small = element_at(array(null, 127Y, -128Y, -1Y), block))",
     "models/ends.sql": model("ledger(ref('stg_ends'))", {"key": ["small", "big", "at"], "version": "version", "block": "block"}),
     "models/live_ends.sql": VIEW + "select * from {{ collapsing.final(ref('ends')) }}",
-    "models/stg_zeros.sql": f"{VIEW}select 1 as id, block as position, cast(v as double) as v, block "
+    "models/stg_zeros.sql": f"{VIEW}select 1 as id, 1 as position, cast(v as double) as v, block "
     "from values (1, '0.0'), (2, '-0.0') as t (block, v) where block <= {{ var('upto', 9) }}",
-    "models/zeros.sql": model(
-        "ledger(ref('stg_zeros'))", {"engine": "collapsing", "key": "id", "order_by": "position", "block": "block"}
-    ),
+    "models/zeros.sql": model("ledger(ref('stg_zeros'))", BY_ARRIVAL),
     "models/live_zeros.sql": VIEW + "select cast(v as string) as v from {{ collapsing.final(ref('zeros')) }}",
+    "models/stg_equals.sql": f"{VIEW}select 1 as id, 1 as position, 5 as v, block from values (1), (2) as t (block)"
+    " where block <= {{ var('upto', 9) }}",
+    "models/equals.sql": model("ledger(ref('stg_equals'))", BY_ARRIVAL | {"combine": {"v": "old.v + new.v"}}),
+    "models/live_equals.sql": VIEW + "select v from {{ collapsing.final(ref('equals')) }}",
+    "models/decided_equals.sql": "select decision from {{ collapsing.decisions(ref('equals'), ref('stg_equals')) }}",
     "models/stg_stops.sql": VIEW
     + "select 1 as id, cast(raise_error('stopped') as int) as version, false as is_deleted, 'b' as block",
     "models/stops.sql": model("ledger(ref('stg_stops'))", EVENTS),
@@ -415,3 +419,11 @@ def test_a_row_that_is_equal_and_reads_differently_is_an_update(corners) -> None
     for upto, shown in ((1, "0.0"), (2, "-0.0")):
         corners.run("run", "--select", "stg_zeros", "zeros", "live_zeros", variables={"upto": upto})
         assert corners.rows("select v from live_zeros") == [(shown,)]
+
+
+def test_an_equal_event_is_combined_and_said_to_be_applied(corners) -> None:
+    for upto, total in ((1, 5), (2, 10)):
+        names = ("stg_equals", "equals", "live_equals", "decided_equals")
+        corners.run("run", "--select", *names, variables={"upto": upto})
+        assert corners.rows("select v from live_equals") == [(total,)]
+    assert corners.rows("select decision from decided_equals") == [("applied",), ("applied",)]
