@@ -154,7 +154,7 @@ MUTANTS = [
         "storage/visible.sql",
         "if(ledger_batch < 0, 0, ledger_batch - 1)'",
         "if(ledger_batch < 0, 0, ledger_batch + 1)'",
-        "optimize",
+        "refreshed",
     ),
     # projections
     Mutant(PROJECT, "ledger_sign <> 0", "ledger_sign = 0"),
