@@ -17,9 +17,9 @@
     {% do collapsing._check_final_of_shards(node, as_of) %}
     {% set as_of = collapsing._batch_at(node, as_of) if as_of is string else as_of %}
     {% if as_of is not none %}
-        {% set followed = collapsing._batches_of_followed(node) if kind == 'projection' else none %}
+        {% set followed = collapsing._batches_of_followed(node, relation) if kind == 'projection' else none %}
         {% do collapsing._check_batch_is_there(name, relation, as_of, followed.last if followed) %}
-        {% set as_of = collapsing._last_read_by(name, relation, as_of, node, followed) if followed else as_of %}
+        {% do collapsing._check_state_of_projection(name, relation, as_of, node, followed) if followed %}
     {% endif %}
     {% set tables, parts = collapsing._tables_of(relation, node), [] %}
     {% if kind == 'projection' %}
@@ -155,33 +155,39 @@
 {% endmacro %}
 
 
-{# Returns the batches of the ledger that a projection follows, as _batches_of does; none where it is not there. #}
-{% macro _batches_of_followed(node) %}
+{#
+    Returns the batches of the ledger that a projection follows, as _batches_of does; none where it is not there, or the projection is that
+    of another environment.
+#}
+{% macro _batches_of_followed(node, projection) %}
     {% set ledger = collapsing._ledger_of(node) %}
     {% set relation = adapter.get_relation(ledger.database, ledger.schema, ledger.alias) %}
-    {{ return(collapsing._batches_of(relation) if relation is not none else none) }}
+    {% set is_here = relation is not none and projection.schema == node.schema and load_relation(projection) is not none %}
+    {{ return(collapsing._batches_of(relation) if is_here else none) }}
 {% endmacro %}
 
 
 {#
-    Returns the last batch up to `as_of` whose number a projection has: one for each of its runs, which may have read several batches of the
-    ledger. Raises an error where batches after it have rows that count: then the projection never had the state that is asked for.
+    Raises an error where a projection never had the state after the batch `as_of`: its batches are those that its runs ended with, and the
+    ledger has rows that count in a batch between the last of these and `as_of`. The manifest tells even of batches that a base stands for.
 #}
-{% macro _last_read_by(name, projection, as_of, node, followed) %}
+{% macro _check_state_of_projection(name, projection, as_of, node, followed) %}
+    {% set ledger = collapsing._built_relation(collapsing._ledger_of(node)) %}
     {% set own = collapsing._rows_of(
         'select coalesce(max(abs(ledger_batch)) filter (where abs(ledger_batch) <= ' ~ as_of ~ '), 0), '
         ~ 'min(abs(ledger_batch)) filter (where abs(ledger_batch) > ' ~ as_of ~ ') from ' ~ collapsing._named(projection)
     )[0] %}
-    {% if own[0] != as_of and (followed.base > own[0] or collapsing._rows_of(
-        'select 1 from ' ~ collapsing._built_relation(collapsing._ledger_of(node)) ~ ' where ledger_sign <> 0 and ledger_batch > '
-        ~ own[0] ~ ' and ledger_batch <= ' ~ as_of ~ ' limit 1'
-    )) %}
+    {% set between = ' > ' ~ own[0] ~ ' and %s <= ' ~ as_of ~ ' limit 1' %}
+    {% set has_manifest = load_relation(collapsing._manifest_relation(ledger)) is not none %}
+    {% set unread = 'select 1 from ' ~ collapsing._committed_manifest(ledger) ~ ' where states + cancels > 0 and planned_in'
+        ~ between % 'planned_in' if has_manifest
+        else 'select 1 from ' ~ ledger ~ ' where ledger_sign <> 0 and ledger_batch' ~ between % 'ledger_batch' %}
+    {% if own[0] != as_of and ((followed.base > own[0] and not has_manifest) or collapsing._rows_of(unread)) %}
         {{ collapsing._raise(
             name, 'final has no state as_of=' ~ as_of ~ ': ' ~ projection.identifier ~ ' has read '
             ~ ('the batches after ' ~ own[0] ~ ' up to ' ~ own[1] ~ ' in one run' if own[1] else 'no batch after ' ~ own[0] ~ ' yet')
         ) }}
     {% endif %}
-    {{ return(own[0]) }}
 {% endmacro %}
 
 

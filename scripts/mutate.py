@@ -206,7 +206,7 @@ MUTANTS = [
         "joins/changes.sql", "order by ledger_batch desc, ledger_sign desc", "order by ledger_batch, ledger_sign desc", "joined"
     ),
     Mutant("joins/changes.sql", "left anti join {{ moved }} on", "left semi join {{ moved }} on", "joined"),
-    Mutant("sql/columns.sql", "exact % one ~ ' <=> '", "exact % one ~ ' = '", "joined"),
+    Mutant("sql/columns.sql", "set same = one ~ ' <=> ' ~ other", "set same = one ~ ' = ' ~ other", "joined"),
     Mutant("joins/rows.sql", "as now\n    left anti join", "as now\n    left semi join", "joined"),
     Mutant("joins/rows.sql", "if side.type == 'inner'", "if side.type == 'left'", "joined"),
     Mutant(

@@ -91,18 +91,19 @@
         {% do columns.append(column) %}
     {% endfor %}
     {% for name, sql in settings.group_by.items() %}
-        {% do expressions.append(['group_by.' ~ name, sql, sql]) %}
+        {% do expressions.append(['group_by.' ~ name, sql, sql, none]) %}
     {% endfor %}
     {% for measure in collapsing._aggregates(settings.measures) if not source_projection %}
-        {% do expressions.append(['measures.' ~ measure.name, measure.argument, measure.aggregate]) %}
+        {% do expressions.append(['measures.' ~ measure.name, measure.argument, measure.aggregate, measure.function]) %}
     {% endfor %}
     {% set names = columns | map(attribute='name') | list %}
     {% set rows = collapsing._two_rows('stored', columns, 'other', [{'name': 'other', 'dtype': 'int'}]) %}
-    {% for setting, sql, given in expressions %}
+    {% for setting, sql, given, function in expressions %}
         {% set is_plain = sql.strip('`') in names + ['*'] %}
         {% set condition = sql.strip('`') ~ '#0' if is_plain
             else collapsing._check_row_sql(model.name, setting, sql, given, rows) %}
-        {% do collapsing._check_unlike(setting, given, condition, source) %}
+        {#- how many values there are is the same in a row and its cancel row -#}
+        {% do collapsing._check_unlike(setting, given, condition, source) if function != 'count' %}
         {% do depends_on.append('ansi') if not is_plain %}
         {% do depends_on.append('zone') if not is_plain and collapsing._depends_on_zone(condition, sql, columns) %}
     {% endfor %}

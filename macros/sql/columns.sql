@@ -137,12 +137,15 @@
     collation two texts are equal that read differently, and so are 0.0 and -0.0. None for types of which that cannot be told.
 #}
 {% macro _is_same_value(column, one, other) %}
-    {% set dtype = column.dtype | lower %}
-    {% set one, other = one ~ '.' ~ adapter.quote(column.name), other ~ '.' ~ adapter.quote(column.name) %}
-    {% if 'variant' in dtype or ('<' in dtype and modules.re.search('collate|float|double', dtype)) or 'map<' in dtype[1:] %}
+    {% set dtype, name = column.dtype | lower, adapter.quote(column.name) %}
+    {% set one, other = one ~ '.' ~ name, other ~ '.' ~ name %}
+    {% set is_map = dtype.startswith('map<') %}
+    {% if modules.re.search('(^|[<:,])(map<|variant($|[,>]))', dtype[4:] if is_map else dtype) %}
         {{ return(none) }}
+    {% elif is_map %}
+        {% set one, other = 'map_entries(' ~ one ~ ')', 'map_entries(' ~ other ~ ')' %}
     {% endif %}
-    {% set exact = "collate(%s, 'UTF8_BINARY')" if 'collate' in dtype else 'string(%s)' if dtype in ['float', 'double']
-        else 'map_entries(%s)' if dtype.startswith('map<') else '%s' %}
-    {{ return(exact % one ~ ' <=> ' ~ exact % other) }}
+    {% set same = one ~ ' <=> ' ~ other %}
+    {% set same_text = 'cast(' ~ one ~ ' as string) <=> cast(' ~ other ~ ' as string)' %}
+    {{ return(same ~ ' and ' ~ same_text if '<' in dtype or 'collate' in dtype or dtype in ['float', 'double'] else same) }}
 {% endmacro %}

@@ -65,6 +65,12 @@
         ) %}
         {% do collapsing._drop_cached(relation, result.node) %}
         {% do collapsing._release_lock(relation) %}
+        {#- an optimize takes those of its readers, to mark them -#}
+        {% for reader in collapsing._readers_of(result.node) %}
+            {% do collapsing._release_lock(
+                api.Relation.create(database=reader.database, schema=reader.schema, identifier=reader.alias)
+            ) %}
+        {% endfor %}
     {% endfor %}
 {% endmacro %}
 

@@ -81,9 +81,12 @@ def test_each_engine_is_optimized_after_an_optimize_that_died(shrunk, target: st
 
 def test_batches_are_folded_upon_a_base(shrunk, full: bool) -> None:
     project, life = shrunk
-    ledgers = [*LEDGERS] if full else ["versioned", "signed"]
+    ledgers = [*LEDGERS] if full else ["versioned", "signed", "replaced"]
     fold_next(project, life, *ONE)
     fold_next(project, life, *built(ledgers))
+    life.check(project.rows, ledgers)
+    # and by views that are made now, which know that there is a base
+    project.run("run", "--select", "finals")
     life.check(project.rows, ledgers)
     assert _batches(project, "versioned") == [-3, 4, 5]
     assert _batches(project, "signed") == [-2, 3]

@@ -129,6 +129,23 @@ def _sums_of_late(batch: int) -> str:
     return f"select n from {{{{ collapsing.final(ref('late_sums'), as_of={batch}) }}}}"
 
 
+@pytest.mark.only("parquet")
+def test_a_manifest_that_was_copied_without_its_option_is_not_overwritten(project) -> None:
+    """Spark's own default replaces a whole table where a batch of it is overwritten."""
+    manifest, saved = "refreshed.orders__manifest", "refreshed.saved"
+    project.sql(f"create table {saved} using parquet as select * from {manifest}")
+    project.sql(f"drop table {manifest}")
+    project.sql(f"create table {manifest} using parquet partitioned by (ledger_batch) as select * from {saved}")
+    said = " ".join(project.fails("run", "--select", "orders", variables={"upto": 6}).split())
+    assert "orders__manifest was created without the option partitionOverwriteMode dynamic" in said
+    project.sql(f"drop table {manifest}")
+    project.sql(f"create table {manifest} like refreshed.rejecting__manifest")
+    project.sql(f"insert into {manifest} select * from {saved}")
+    before = project.batches("refreshed.orders")
+    project.run("run", "--select", "orders", variables={"upto": 6})
+    assert project.batches("refreshed.orders") == before
+
+
 def test_a_full_refresh_without_rows_is_refused_and_leaves_projections(project) -> None:
     said = project.fails("run", "--empty", "--full-refresh", "--select", "orders")
     assert "--empty and a full refresh do not go together" in said
