@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -209,22 +210,29 @@ def test_a_query_that_was_planned_before_shows_one_state(shrunk, spark, full: bo
     def states() -> dict[str, list]:
         return {name: project.rows(f"select * from finals where ledger = '{name}' order by all") for name in ledgers}
 
+    def check(queries: list[tuple], states: dict[str, list], event: str | None = None) -> None:
+        for ledger, phase, query in queries:
+            try:
+                seen = query.collect()
+            except Exception as error:
+                if event is None:
+                    raise
+                assert re.search(f"{ledger} was {event} while this query was being planned: run it again", str(error))
+            else:
+                assert sorted(map(tuple, seen)) in states[ledger], (ledger, phase)
+
     before, queries = states(), planned()
     fold_next(project, life, *built(ledgers))
     after = states()
-    for ledger, phase, query in queries:
-        assert before[ledger] != after[ledger]
-        assert sorted(map(tuple, query.collect())) in (before[ledger], after[ledger]), (ledger, phase)
+    assert all(before[ledger] != after[ledger] for ledger in ledgers)
+    either = {ledger: [before[ledger], after[ledger]] for ledger in ledgers}
+    check([one for one in queries if one[0] == "versioned"], either)
+    # upon a base, these are read by several copies of a query, which may have found different batches
+    check([one for one in queries if one[0] != "versioned"], either, "written")
     queries = planned()
     for ledger in ledgers:
         _optimize(project, ledger)
-    for ledger, phase, query in queries:
-        try:
-            seen = query.collect()
-        except Exception as error:
-            assert f"{ledger} was optimized while this query was being planned: run it again" in str(error)
-        else:
-            assert sorted(map(tuple, seen)) == after[ledger], (ledger, phase)
+    check(queries, {ledger: [after[ledger]] for ledger in ledgers}, "(?:optimized|written)")
 
 
 @pytest.mark.full
