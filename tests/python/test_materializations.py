@@ -73,7 +73,19 @@ def _live(project: DbtProject) -> set[tuple]:
 @WITHOUT_LOCK
 def test_a_small_run_asks_little_of_spark(project) -> None:
     """One statement of it asks once per dbt command whether another process can write."""
-    ledger, projection, first = Statements("orders"), Statements("sums"), Statements("new_sums")
+    scans: list[int] = []
+
+    def look(statement: str) -> None:
+        """Count the scans of the ledger in the plan of the rows that are about to be appended."""
+        appended = re.match(r"insert \w+ (?:table )?\S+\.orders (?:partition \(ledger_batch\))?(.*)", statement, re.DOTALL)
+        if appended:
+            plan = project.sql(appended[1])._jdf.queryExecution().executedPlan().toString()
+            # what was cached shows its plan twice: as it was run, and as it was planned first
+            scans.append(
+                len(re.findall(r"Scan \S+.*materialized\.orders", re.sub(r"== Initial Plan ==.*", "", plan, flags=re.DOTALL)))
+            )
+
+    ledger, projection, first = Statements("orders", look), Statements("sums"), Statements("new_sums")
     selected = "run", "--select", "stage", "orders", "sums", "new+"
     assert project.invoke(*selected, variables={"upto": "b2"}, callbacks=[ledger, projection, first]).success
     assert _live(project) == LIVE["b2"]
@@ -85,6 +97,7 @@ def test_a_small_run_asks_little_of_spark(project) -> None:
     ] == []
     lookups = [statement for statement in ledger.heard if "semi join" in statement]
     assert len(lookups) == 1 and lookups[0].startswith("cache lazy table")
+    assert scans == [1]
 
 
 @pytest.fixture(scope="module")
