@@ -90,8 +90,7 @@
 {% macro _write_rejects(unread, ledger, settings, columns, batch) %}
     {% set rejects = collapsing._rejects_relation(ledger) %}
     {% if not batch.bad %}
-        {% do collapsing._drop_batches(rejects, [batch.number], ledger) if load_relation(rejects) is not none %}
-        {{ return(none) }}
+        {{ return(collapsing._drop_rejects(ledger, batch.number)) }}
     {% endif %}
     {% set kept = [] %}
     {% for column in columns %}
@@ -118,6 +117,13 @@
         "collapsing: model '" ~ model.name ~ "': bad rows were rejected into " ~ rejects ~ ', ledger_batch ' ~ batch.number ~ ' ('
         ~ counts | join(', ') ~ ')'
     ) %}
+{% endmacro %}
+
+
+{# Drops what a killed run has rejected under the number of a batch, with which it would count. #}
+{% macro _drop_rejects(ledger, number) %}
+    {% set rejects = collapsing._rejects_relation(ledger) %}
+    {% do collapsing._drop_batches(rejects, [number], ledger) if load_relation(rejects) is not none %}
 {% endmacro %}
 
 

@@ -61,15 +61,14 @@
 {#
     Raises an error where a ledger has folded blocks and its manifest is gone: every block would be folded again. A clone of a ledger
     comes without it, for dbt clones models alone. And where somebody has made that table, or the one of rejects, so that the next batch
-    would overwrite all of it: how it was created, dbt's list of tables tells.
+    would overwrite all of it.
 #}
 {% macro _check_manifest(ledger, settings, batches) %}
     {% for beside in [collapsing._manifest_relation(ledger), collapsing._rejects_relation(ledger)] %}
-        {% set created = load_relation(beside).information | lower if load_relation(beside) is not none else '' %}
         {{ collapsing._raise(
             model.name, 'its table ' ~ beside ~ ' was created without the option partitionOverwriteMode dynamic, and the next batch would'
             ~ ' overwrite all of it: create it with that option, or like the one that it was copied from, and insert its rows again'
-        ) if 'provider: parquet' in created and 'partitionoverwritemode=dynamic' not in created }}
+        ) if not collapsing._is_overwritable(beside) }}
     {% endfor %}
     {% set manifest = collapsing._manifest_relation(ledger) %}
     {% if settings.block and batches and load_relation(manifest) is none

@@ -82,9 +82,7 @@
     {% do collapsing._write_manifest_rows(
         ledger, batch, number, begun_at, ['(null, 0L)'], {'undoes': undo.target, 'unread': unread}
     ) %}
-    {#- what a killed run has rejected under this number would count with it -#}
-    {% set rejects = collapsing._rejects_relation(ledger) %}
-    {% do collapsing._drop_batches(rejects, [number], ledger) if load_relation(rejects) is not none %}
+    {% do collapsing._drop_rejects(ledger, number) %}
     {#- a batch without rows has a negation without rows -#}
     {% if counts | sum %}
         {% do collapsing._execute(collapsing._append(ledger, negation, number)) %}

@@ -82,8 +82,8 @@
 
 {#
     Raises an error where SQL of the settings is not a function of a row's own columns, or reads one that its cancel row has another value
-    of: a row and its cancel row would fall into two groups. Returns what the SQL depends on of the session, {zone, ansi}, each only where it does: any SQL but a plain column may give
-    something else in ANSI mode.
+    of: a row and its cancel row would fall into two groups. Returns what the SQL depends on of the session, {zone, ansi}, each only where it
+    does: any SQL but a plain column may give something else in ANSI mode.
 #}
 {% macro _check_projection_sql(source, settings, source_projection) %}
     {% set columns, expressions, depends_on = [], [], [] %}
@@ -96,14 +96,14 @@
     {% for measure in collapsing._aggregates(settings.measures) if not source_projection %}
         {% do expressions.append(['measures.' ~ measure.name, measure.argument, measure.aggregate, measure.function]) %}
     {% endfor %}
-    {% set names = columns | map(attribute='name') | list %}
+    {% set names, read = columns | map(attribute='name') | list, collapsing._settings_of_source(source) %}
     {% set rows = collapsing._two_rows('stored', columns, 'other', [{'name': 'other', 'dtype': 'int'}]) %}
     {% for setting, sql, given, function in expressions %}
         {% set is_plain = sql.strip('`') in names + ['*'] %}
         {% set condition = sql.strip('`') ~ '#0' if is_plain
             else collapsing._check_row_sql(model.name, setting, sql, given, rows) %}
         {#- how many values there are is the same in a row and its cancel row -#}
-        {% do collapsing._check_unlike(setting, given, condition, source) if function != 'count' %}
+        {% do collapsing._check_unlike(setting, given, condition, read) if read.input == 'signed' and function != 'count' %}
         {% do depends_on.append('ansi') if not is_plain %}
         {% do depends_on.append('zone') if not is_plain and collapsing._depends_on_zone(condition, sql, columns) %}
     {% endfor %}
@@ -117,25 +117,28 @@
 
 {#
     Raises an error where SQL reads the sign of rows that carry their sign, in which a cancel row differs from its state row, and warns where
-    it reads what orders the rows of a block, in which it may. `condition` is the SQL as Spark has analysed it.
+    it reads what orders the rows of a block, in which it may. `condition` is the SQL as Spark has analysed it, `settings` are the ledger's.
 #}
-{% macro _check_unlike(setting, given, condition, source) %}
+{% macro _check_unlike(setting, given, condition, settings) %}
+    {% for name in [settings.sign] + settings.order_by if name not in settings.key + settings.version
+        and collapsing._reads_column(condition, name) %}
+        {% set reads = "setting '" ~ setting ~ "' reads the column '" ~ name ~ "' of rows that carry their sign" %}
+        {% do collapsing._raise(
+            model.name, reads ~ ': a cancel row has another sign than the state row that it takes back; given: ' ~ given
+        ) if name == settings.sign %}
+        {% do exceptions.warn(
+            "collapsing: model '" ~ model.name ~ "': " ~ reads ~ ': the sums are right only if each cancel row repeats the ' ~ name
+            ~ ' of the state row that it takes back (the test equals_recompute tells)'
+        ) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{# Returns the settings of the ledger that a projection reads, {} of a projection. #}
+{% macro _settings_of_source(source) %}
     {% set node = collapsing._model_of(source) %}
     {% set is_ledger = collapsing._kind_if_any(node) == 'ledger' %}
-    {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) if is_ledger else {} %}
-    {% if settings.input == 'signed' %}
-        {% for name in [settings.sign] + settings.order_by if name not in settings.key + settings.version
-            and modules.re.search('(?i)(?<!\\w)' ~ modules.re.escape(name) ~ '#\\d', condition) %}
-            {% set reads = "setting '" ~ setting ~ "' reads the column '" ~ name ~ "' of rows that carry their sign" %}
-            {% do collapsing._raise(
-                model.name, reads ~ ': a cancel row has another sign than the state row that it takes back; given: ' ~ given
-            ) if name == settings.sign %}
-            {% do exceptions.warn(
-                "collapsing: model '" ~ model.name ~ "': " ~ reads ~ ': the sums are right only if each cancel row repeats the ' ~ name
-                ~ ' of the state row that it takes back (the test equals_recompute tells)'
-            ) %}
-        {% endfor %}
-    {% endif %}
+    {{ return(collapsing._ledger_settings(node.name, node.config.meta.collapsing) if is_ledger else {}) }}
 {% endmacro %}
 
 

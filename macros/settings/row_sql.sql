@@ -106,11 +106,17 @@
 #}
 {% macro _depends_on_zone(condition, sql, columns) %}
     {% for column in columns if modules.re.search('timestamp(?!_ntz)', column.dtype)
-        and modules.re.search('(?<!\\w)' ~ modules.re.escape(column.name) ~ '#\\d', condition) %}
+        and collapsing._reads_column(condition, column.name) %}
         {{ return(true) }}
     {% endfor %}
     {{ return(
         modules.re.search('(?i)\\btimestamp(_ltz)?\\s*[\'"]', sql) is not none
         or modules.re.search(' as timestamp(?!_ntz)|Some\\(|timestamp_(seconds|millis|micros)\\(|current_timezone\\(', condition) is not none
     ) }}
+{% endmacro %}
+
+
+{# Returns whether SQL, as Spark has analysed it, reads a column. #}
+{% macro _reads_column(condition, name) %}
+    {{ return(modules.re.search('(?i)(?<!\\w)' ~ modules.re.escape(name) ~ '#\\d', condition) is not none) }}
 {% endmacro %}

@@ -206,8 +206,22 @@
     {% set format = collapsing._file_format(relation) %}
     {{ return(
         described.details.get('Provider', format) | lower == format
-        and (collapsing._has_log(relation) or 'partitionoverwritemode=dynamic' in described.details.get('Storage Properties', '') | lower)
+        and (collapsing._has_log(relation) or collapsing._overwrites_by_batch(described.details.get('Storage Properties', '')))
     ) }}
+{% endmacro %}
+
+
+{# Returns whether a batch of a table beside a ledger would overwrite itself alone, as far as dbt's list of tables tells. #}
+{% macro _is_overwritable(relation) %}
+    {% set existing = load_relation(relation) %}
+    {% set created = existing.information or '' if existing is not none else '' %}
+    {{ return('provider: parquet' not in created | lower or collapsing._overwrites_by_batch(created)) }}
+{% endmacro %}
+
+
+{# Returns whether what a catalog tells of a table of plain parquet names the option by which a batch overwrites itself alone. #}
+{% macro _overwrites_by_batch(told) %}
+    {{ return('partitionoverwritemode=dynamic' in told | lower) }}
 {% endmacro %}
 
 
