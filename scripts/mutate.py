@@ -100,9 +100,10 @@ MUTANTS = [
     Mutant(DECISIONS, "and not ledger_has_upserts and", "and ledger_has_upserts and", "decisions"),
     # events folded one after another
     Mutant(COMBINE, "'ledger_sign', if(new.ledger_delete, 0, 1)", "'ledger_sign', if(new.ledger_delete, 1, 0)", "engines"),
-    Mutant(COMBINE, "version ~ ') <= max('", "version ~ ') < max('", "decisions"),
-    Mutant(COMBINE, "1 preceding), 2, 1)'", "1 preceding), 1, 2)'", "decisions"),
-    Mutant(COMBINE, "[arrived] if engine.last_arrival else", "[arrived] if not engine.last_arrival else"),
+    Mutant(UNVERSIONED, "version ~ ') <= max('", "version ~ ') < max('", "decisions"),
+    Mutant(UNVERSIONED, "1 preceding), 2, 1)'", "1 preceding), 1, 2)'", "decisions"),
+    Mutant(VERSIONED, "['ledger_delete', 'ledger_arrival']", "['ledger_arrival', 'ledger_delete']", "engines"),
+    Mutant(REPLACING, "settings.version + ['ledger_arrival']", "['ledger_arrival'] + settings.version", "engines"),
     Mutant(COMBINE, "if looked_up else 'cast(null as int)' }},", "if not looked_up else 'cast(null as int)' }},", "engines"),
     # other engines
     Mutant(UNVERSIONED, "order='ledger_skipped, ledger_delete, '", "order='ledger_skipped, ledger_delete desc, '"),

@@ -16,7 +16,9 @@
         'applies': 'if(\n                incoming.ledger_delete,'
             ~ '\n                not {same_content},\n                '
             ~ ('true' if settings.combine else 'coalesce(last_state.ledger_sign, -1) = -1 or not {same_row}') ~ '\n            )',
+        'sequence': ['ledger_arrival'],
         'in_sequence': 'true',
+        'rank_in_sequence': '1',
         'otherwise': 'superseded',
         'cancels': true,
         'adds_up': true,

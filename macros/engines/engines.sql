@@ -12,7 +12,10 @@
         last_arrival     whether among equals the last to arrive decides, not the first
         last_state       SQL by which the rows that the ledger has of a key are ordered, the last state first
         applies          SQL over `incoming` and `last_state`, true for a row that its key's last state does not keep out
-        in_sequence      the same between two events of a key that `combine` folds one after the other, `new` and `old`
+        sequence         columns by which `combine` orders the events of a key; order_by and the rest of the row settle what is left
+        in_sequence      `applies` between two events of a key that `combine` folds one after the other, `new` and `old`
+        rank_in_sequence SQL that is 1 for each event that follows those before it in the sequence; `{history}` stands for the columns
+                         that separate keys, `{arrival}` for the order of arrival
         otherwise        the decision about a row that could apply, and another row of its key and batch did instead
         cancels          whether the last state is cancelled when an event applies
         tombstones       whether a delete leaves a tombstone

@@ -5,6 +5,7 @@
 #}
 {% macro _engine_versioned_collapsing__unversioned_deletes(settings) %}
     {% set is_newer = collapsing._compares(settings, 'incoming', '>', 'last_state') %}
+    {% set version = collapsing._row_list(settings.version) %}
     {{ return(dict(collapsing._engine_versioned_collapsing(settings),
         order='ledger_skipped, ledger_delete, ' ~ collapsing._row_list(settings.version, suffix=' desc'),
         unread=collapsing._skipped_events,
@@ -13,7 +14,11 @@
             ~ '\n            or incoming.ledger_deleted_in is not null'
             ~ '\n            or coalesce(last_state.ledger_sign, -1) = -1'
             ~ '\n            or ' ~ is_newer,
+        sequence=['ledger_arrival', 'ledger_delete'] + settings.version,
         in_sequence='new.ledger_delete or coalesce(old.ledger_sign, -1) <> 1 or ' ~ collapsing._compares(settings, 'new', '>', 'old'),
+        rank_in_sequence='if(ledger_skipped or not ledger_delete and struct(' ~ version ~ ') <= max('
+            ~ 'if(ledger_skipped or ledger_delete, null, struct(' ~ version ~ '))) over (partition by {history}'
+            ~ ' order by ledger_arrival, ' ~ version ~ ', {arrival} rows between unbounded preceding and 1 preceding), 2, 1)',
         otherwise='superseded',
         tombstones=false
     )) }}

@@ -14,7 +14,10 @@
         'last_arrival': false,
         'last_state': 'ledger_batch desc',
         'applies': collapsing._is_newer(settings, 'incoming', 'last_state'),
+        'sequence': settings.version + ['ledger_delete', 'ledger_arrival'],
         'in_sequence': collapsing._is_newer(settings, 'new', 'old'),
+        'rank_in_sequence': 'row_number() over (partition by {history}, ' ~ collapsing._row_list(settings.version)
+            ~ ', ledger_delete order by {arrival})',
         'otherwise': 'tie' if settings.combine else 'superseded',
         'cancels': true,
         'adds_up': true,

@@ -69,12 +69,10 @@ named_struct(
 {%- endmacro %}
 
 
-{# Returns the fields of one event as {name, dtype}, those that order it first: the struct is sorted by them. #}
+{# Returns the fields of one event as {name, dtype}, in the engine's sequence: the struct is sorted by them. #}
 {% macro _event_fields(settings, columns) %}
     {% set arrival = columns | selectattr('name', 'equalto', settings.block) | first if settings.block else {'dtype': 'string'} %}
-    {% set deleted = {'name': 'ledger_delete', 'dtype': 'boolean'} %}
-    {% set arrived = {'name': 'ledger_arrival', 'dtype': arrival.dtype} %}
-    {% set by_name = {} %}
+    {% set by_name, fields = {'ledger_arrival': {'name': 'ledger_arrival', 'dtype': arrival.dtype}}, [] %}
     {% for column in collapsing._kept_columns(columns, settings) %}
         {% if not collapsing._comparable_columns([column]) %}
             {{ collapsing._raise(
@@ -83,39 +81,18 @@ named_struct(
         {% endif %}
         {% do by_name.update({column.name: column}) %}
     {% endfor %}
-    {% set engine = collapsing._engine(settings) %}
-    {% set fields = [arrived, deleted] if engine.unread else [] %}
-    {% for name in settings.version %}
+    {% do by_name.update({'ledger_delete': {'name': 'ledger_delete', 'dtype': 'boolean'}}) %}
+    {% for name in collapsing._engine(settings).sequence + settings.order_by if name in by_name %}
         {% do fields.append(by_name.pop(name)) %}
     {% endfor %}
-    {% if not engine.unread %}
-        {% do fields.extend([arrived] if engine.last_arrival else [deleted, arrived]) %}
-    {% endif %}
-    {% for name in settings.order_by if name in by_name %}
-        {% do fields.append(by_name.pop(name)) %}
-    {% endfor %}
-    {% do fields.extend(by_name.values()) %}
-    {% do fields.append(deleted) if deleted not in fields %}
-    {{ return(fields + [{'name': 'ledger_block', 'dtype': 'string'}]) }}
+    {{ return(fields + by_name.values() | list + [{'name': 'ledger_block', 'dtype': 'string'}]) }}
 {% endmacro %}
 
 
 {# Returns SQL for the rank of a row among events that are combined: 1 for each that follows the ones before it. #}
 {% macro _rank_in_sequence(settings, columns, history) %}
-    {% set engine = collapsing._engine(settings) %}
-    {% set partition, version = collapsing._row_list(history), collapsing._row_list(settings.version) %}
-    {% if engine.last_arrival %}
-        {{ return('1') }}
-    {% elif engine.unread %}
-        {{ return(
-            'if(ledger_skipped or not ledger_delete and struct(' ~ version ~ ') <= max('
-            ~ 'if(ledger_skipped or ledger_delete, null, struct(' ~ version ~ '))) over (partition by ' ~ partition
-            ~ ' order by ledger_arrival, ' ~ version ~ ', ' ~ collapsing._arrival_order(settings, columns)
-            ~ ' rows between unbounded preceding and 1 preceding), 2, 1)'
-        ) }}
-    {% endif %}
     {{ return(
-        'row_number() over (partition by ' ~ partition ~ ', ' ~ version ~ ', ledger_delete order by '
-        ~ collapsing._arrival_order(settings, columns) ~ ')'
+        collapsing._engine(settings).rank_in_sequence
+        | replace('{history}', collapsing._row_list(history)) | replace('{arrival}', collapsing._arrival_order(settings, columns))
     ) }}
 {% endmacro %}

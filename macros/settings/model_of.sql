@@ -81,6 +81,13 @@
 {% endmacro %}
 
 
+{# Returns the graph's node of the ledger that a projection follows, directly or through another one; of a ledger itself. #}
+{% macro _ledger_of(node) %}
+    {% set sources = collapsing._sources_of(node) if collapsing._kind_if_any(node) == 'projection' else [] %}
+    {{ return(collapsing._ledger_of(sources[0]) if sources else node) }}
+{% endmacro %}
+
+
 {# Returns a node of the graph and all that it reads, directly or through others. #}
 {% macro _lineage_of(node) %}
     {% set waiting, found, seen = [node], [node], [] %}

@@ -44,9 +44,7 @@ insert overwrite table {{ relation }} partition (ledger_batch)
     {% set registered = collapsing._parquet_batches(relation) if begun else [] %}
     {% for number in begun if number < 0 and number not in registered %}
         {% set folder = collapsing._describe(relation).details.Location ~ '/ledger_batch=' ~ number %}
-        {% do collapsing._execute(
-            'alter table ' ~ dropped ~ ' partition (ledger_batch = ' ~ number ~ ') set location ' ~ collapsing._text_literal(folder)
-        ) %}
+        {% do collapsing._set_location(dropped, number, folder) %}
     {% endfor %}
     {% do collapsing._parquet_drop(dropped) %}
     {% do collapsing._create_dropped(dropped) %}
@@ -65,22 +63,24 @@ insert overwrite table {{ relation }} partition (ledger_batch)
 {% macro _parquet_drop_covered(relation, batches) %}
     {% set dropped = collapsing._beside(relation, 'dropped') %}
     {% do collapsing._create_dropped(dropped) %}
-    {% set partitions = [] %}
-    {% for number in batches.covered %}
-        {% do partitions.append('partition (ledger_batch = ' ~ number ~ ')') %}
-    {% endfor %}
-    {% do collapsing._execute('alter table ' ~ dropped ~ ' add if not exists ' ~ partitions | join(' ')) %}
+    {% do collapsing._execute(
+        'alter table ' ~ dropped ~ ' add if not exists partition (ledger_batch = '
+        ~ batches.covered | join(') partition (ledger_batch = ') ~ ')'
+    ) %}
     {% set here, there = collapsing._describe(relation).details.Location, collapsing._describe(dropped).details.Location %}
-    {% for partition in partitions %}
-        {% set folder = '/ledger_batch=' ~ batches.covered[loop.index0] %}
-        {% do collapsing._execute(
-            'alter table ' ~ relation ~ ' ' ~ partition ~ ' set location ' ~ collapsing._text_literal(there ~ folder)
-        ) %}
-        {% do collapsing._execute(
-            'alter table ' ~ dropped ~ ' ' ~ partition ~ ' set location ' ~ collapsing._text_literal(here ~ folder)
-        ) %}
+    {% for number in batches.covered %}
+        {% do collapsing._set_location(relation, number, there ~ '/ledger_batch=' ~ number) %}
+        {% do collapsing._set_location(dropped, number, here ~ '/ledger_batch=' ~ number) %}
     {% endfor %}
     {% do collapsing._parquet_drop_batches(relation, batches.covered) %}
+{% endmacro %}
+
+
+{# Makes a batch of a table the files of a folder. #}
+{% macro _set_location(relation, number, folder) %}
+    {% do collapsing._execute(
+        'alter table ' ~ relation ~ ' partition (ledger_batch = ' ~ number ~ ') set location ' ~ collapsing._text_literal(folder)
+    ) %}
 {% endmacro %}
 
 
