@@ -84,7 +84,7 @@
         {% set name = settings.key[loop.index0] %}
         {% set dtype = collapsing._ddl_type((columns | selectattr('name', 'equalto', name) | first).dtype) %}
         {% set text, is_text = collapsing._text_literal(value | string), collapsing._is_text_type(dtype) %}
-        {% do wrongs.append("'" ~ value ~ "' is no value of '" ~ name ~ "', which is " ~ dtype) %}
+        {% do wrongs.append("'" ~ value ~ "' is not a valid value of '" ~ name ~ "', which is " ~ dtype) %}
         {% do failures.append('false' if is_text else 'try_cast(' ~ text ~ ' as ' ~ dtype ~ ') is null') %}
         {% do conditions.append(adapter.quote(name) ~ ' = ' ~ (text if is_text else 'cast(' ~ text ~ ' as ' ~ dtype ~ ')')) %}
     {% endfor %}

@@ -9,7 +9,7 @@
     reads files, without a join. Its plan is inspected only if the SQL of the model, or of one that it reads, mentions `file_name`.
 #}
 {% macro _reads_named_files(query, settings) %}
-    {#- Databricks has no input_file_name any more -#}
+    {#- Unity Catalog has no input_file_name -#}
     {% if settings.block and adapter.config.credentials.method in ['session', 'thrift'] and collapsing._names_files(model) %}
         {% set plan = collapsing._rows_of('explain extended ' ~ query)[0][0].split('== Optimized Logical Plan ==')[0] %}
         {{ return('.file_name' in plan and not modules.re.search('Join|Intersect|Except|CTERelationRef', plan)) }}

@@ -89,7 +89,7 @@
         {% if collapsing._kind_if_any(first) != 'ledger' %}
             {{ collapsing._raise(
                 model_name, 'the first model that a joined ledger reads must be a ledger, a model whose settings say how its rows'
-                ~ ' collapse; ' ~ (first.name if first else 'what it reads') ~ ' is none'
+                ~ ' collapse; ' ~ (first.name if first else 'what it reads') ~ ' is not one'
             ) }}
         {% endif %}
         {{ return(collapsing._ledger_settings(first.name, first.config.meta.collapsing)) }}

@@ -135,7 +135,7 @@
     {% for measure in measures if measure.function == 'ratio' %}
         {% for name in measure.of if name not in names %}
             {{ collapsing._raise_setting(
-                model_name, 'measures.' ~ measure.name, 'a quotient of two other measures that are none themselves (' ~ names | join(', ') ~ ')',
+                model_name, 'measures.' ~ measure.name, 'a quotient of two other measures that are not quotients themselves (' ~ names | join(', ') ~ ')',
                 measure.aggregate
             ) }}
         {% endfor %}

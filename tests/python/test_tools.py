@@ -35,7 +35,7 @@ WRONG = {
     "blocks(ref('sums'))": "model 'sums': blocks needs a ledger; this is a projection",
     "blocks(ref('whole'))": "model 'whole': setting 'block' must be the column with the block token",
     "explain_key(ref('orders'))": "needs a value for each column of the key (id): where there are several, a list in this order",
-    "explain_key(ref('orders'), '1.5')": "model 'orders': explain_key: '1.5' is no value of 'id', which is int",
+    "explain_key(ref('orders'), '1.5')": "model 'orders': explain_key: '1.5' is not a valid value of 'id', which is int",
     "explain_key(ref('pairs'), 'x')": "needs a value for each column of the key (tenant, name)",
     "explain_key(ref('pairs'), {'tenant': 'x', 'nam': 'y'})": "given: {'tenant': 'x', 'nam': 'y'}",
     "explain_key(ref('sums'), 1)": "model 'sums': explain_key needs a ledger; this is a projection",
