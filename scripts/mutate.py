@@ -242,11 +242,11 @@ class Court:
         try:
             if not self.project.invoke("build", "--log-level", "none", "--select", "path:models/unit_tests").success:
                 return "dbt's unit tests"
-            return next((name for name in mutant.tests.split() if not self._passes(name)), None)
+            return next((name for name in mutant.tests.split() if not self.passes(name)), None)
         finally:
             path.write_text(text)
 
-    def _passes(self, name: str) -> bool:
+    def passes(self, name: str) -> bool:
         """Give whether a test file passes on the copy as it is. Raises RuntimeError where nothing of it ran."""
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"tests/python/test_{name}.py"]
         command += ["--hive"] if name in ON_HIVE else []
@@ -272,6 +272,8 @@ def main() -> int:
     arguments = parser.parse_args()
     first, step = arguments.part
     chosen = [mutant for mutant in MUTANTS if arguments.only in f"{mutant.file} {mutant.old}"][first - 1 :: step]
+    if not chosen:
+        parser.error(f"no mutant has {arguments.only!r} in its file or text")
     console = Console(width=150, highlight=False)
     survivors = 0
     with tempfile.TemporaryDirectory() as name:
@@ -284,6 +286,10 @@ def main() -> int:
         court = Court(folder)
         if not court.project.invoke("build", "--select", "path:models/unit_tests").success:
             console.print("dbt's unit tests fail without any mutant: nothing can be told")
+            return 1
+        tests = sorted({name for mutant in chosen for name in mutant.tests.split()})
+        if failing := [name for name in tests if not court.passes(name)]:
+            console.print(f"these tests fail without any mutant: {', '.join(failing)}: nothing can be told")
             return 1
         for number, mutant in enumerate(chosen, 1):
             began = time.monotonic()

@@ -21,37 +21,41 @@ class Bare:
 
     def __init__(self, bench: Bench, groups: Sequence[str]) -> None:
         self._bench, self._groups = bench, groups
-        self._number, self._fold = 0, ""
+        self._number, self._fold, self._sums = 0, "", dict.fromkeys(groups, "")
         kept = f"using {bench.target} partitioned by (ledger_batch)"
         bench.sql(f"create table bare {kept} as select * from folded where false")
         for group in groups:
-            bench.sql(f"create table bare_by_{group} {kept} as {self._sums(group)}")
+            bench.sql(f"create table bare_by_{group} {kept} as select * from folded_by_{group} where false")
 
     def compile(self) -> None:
         """Make ready for the batch that the ledger's next run will fold."""
         self._number = 1 + (self._bench.sql("select max(abs(ledger_batch)) from folded")[0][0] or 0)
         self._bench.sql(f"create or replace temp view earlier as select * from folded where ledger_batch < {self._number}")
-        self._fold = re.sub(rf"\b{self._bench.schema}\.folded\b", "earlier", self._bench.compiled("folded"))
+        self._fold = self._compiled("folded", "earlier")
+        for group in self._groups:
+            # compiled before the batch, it reads none; the batch is a literal, as in a run
+            sums = self._compiled(f"folded_by_{group}", "bare")
+            sums = re.sub(r"ledger_batch > \d+ and ledger_batch <= \d+", f"ledger_batch = {self._number}", sums)
+            self._sums[group] = re.sub(r"\b\d+ as ledger_batch\b", f"{self._number} as ledger_batch", sums)
 
     def run(self) -> None:
         """Append the batch, and its sums."""
         self._bench.sql(f"insert into bare {self._fold}")
         for group in self._groups:
-            self._bench.sql(f"insert into bare_by_{group} {self._sums(group)}")
+            self._bench.sql(f"insert into bare_by_{group} {self._sums[group]}")
 
     def check(self) -> None:
-        """Compare with what the ledger's own run has appended. RuntimeError where it differs."""
+        """Compare with what the runs of the ledger and its projections have appended. RuntimeError where it differs."""
         batch = f"where ledger_batch = {self._number}"
-        if not self._bench.is_equal(f"select * from bare {batch}", f"select * from folded {batch}"):
-            raise RuntimeError("the compiled SQL and the run of the package have appended different rows")
+        for table, own in {"bare": "folded"} | {f"bare_by_{group}": f"folded_by_{group}" for group in self._groups}.items():
+            if not self._bench.sql(f"select 1 from {own} {batch} limit 1"):
+                raise RuntimeError(f"{own} has no rows of the batch {self._number}")
+            if not self._bench.is_equal(f"select * from {table} {batch}", f"select * from {own} {batch}"):
+                raise RuntimeError(f"the compiled SQL and the run of the package have appended different rows to {own}")
 
-    def _sums(self, group: str) -> str:
-        """Give the query of what the batch adds to each group."""
-        return (
-            f"select {group}, sum(ledger_sign) as n, sum(metric1 * ledger_sign) as metric1, "
-            f"sum(metric2 * ledger_sign) as metric2, {self._number} as ledger_batch "
-            f"from bare where ledger_batch = {self._number} and ledger_sign <> 0 group by {group}"
-        )
+    def _compiled(self, model: str, source: str) -> str:
+        """Give the SQL of a model, with another relation in place of the ledger."""
+        return re.sub(rf"\b{self._bench.schema}\.folded\b", source, self._bench.compiled(model))
 
 
 class BareMerge:

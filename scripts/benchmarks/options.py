@@ -65,7 +65,7 @@ def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[st
             parser.error(f"{_option(name)} must be 1 or more")
     if not 0 <= given.get("deletes", 0) < 100:
         parser.error("--deletes is a percentage, from 0 to 99")
-    chosen = {name: MEASURES[name] for name in asked or MEASURES}
+    chosen = {name: MEASURES[name] for name in asked or [name for name in MEASURES if target in MEASURES[name].TARGETS]}
     for name, measure in chosen.items():
         if target not in measure.TARGETS:
             parser.error(f"{name} is measured on plain parquet alone, not on {target}")
@@ -75,8 +75,9 @@ def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[st
             others = [measure for measure in chosen if measure not in takers]
             parser.error(f"{_option(name)} is no option of {', '.join(others)}")
     for name, measure in chosen.items():
-        if given.get("peers", "all") not in ("all", *getattr(measure, "CHOICES", ())):
-            parser.error(f"--peers of {name} is all, {', '.join(measure.CHOICES)}")
+        peers = measure.peers_on(target) if hasattr(measure, "peers_on") else ()
+        if given.get("peers", "all") not in ("all", *peers):
+            parser.error(f"--peers of {name} on {target} is all, {', '.join(peers)}")
     return target, {
         name: {"scale": scale} | {option: given.get(option, value) for option, value in measure.SIZES[scale].items()}
         for name, measure in chosen.items()

@@ -43,14 +43,13 @@ def main() -> None:
     """Fill the page."""
     parser = argparse.ArgumentParser(prog="scripts/bench page", description=__doc__.splitlines()[0])
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="JSON that scripts/bench has written")
-    parser.add_argument("--page", type=Path, default=PAGE, help="the page, docs/benchmarks.md")
     given = parser.parse_args()
     try:
-        text = filled(given.page.read_text(encoding="utf-8"), [Results.read(file) for file in given.files])
+        text = filled(PAGE.read_text(encoding="utf-8"), [Results.read(file) for file in given.files])
     except (OSError, ValueError) as error:
         sys.exit(f"[bench] {error}")
-    given.page.write_text(text, encoding="utf-8")
-    print(f"[bench] {given.page}: figures of {len(given.files)} file{'s' * (len(given.files) != 1)}")
+    PAGE.write_text(text, encoding="utf-8")
+    print(f"[bench] {PAGE}: figures of {len(given.files)} file{'s' * (len(given.files) != 1)}")
 
 
 if __name__ == "__main__":

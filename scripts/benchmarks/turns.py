@@ -46,7 +46,7 @@ def compare(
         if before:
             before()
         answers, used = {}, {}
-        first = number % len(ways)  # each way follows each other one
+        first = number % len(ways)  # each way begins in its turn
         for name, way in [*ways.items()][first:] + [*ways.items()][:first]:
             meter.begin()
             answers[name] = way()

@@ -2,8 +2,9 @@
 
 Reads a JSON object a line from stdin: `arguments` of dbt, and if wanted what to do before a statement that a regular expression
 finds: `die`, {statement, place, after}, kills the process group before it is executed for the place-th time, or so many seconds
-later; `meet`, {statement, until}, waits until that time; `time`, {statement}, measures it. Answers on stdout by a line that
-begins with ANSWER: a JSON object with `success`, `said`, `answers` (of the macro check_say) and `seconds` (of what was measured).
+later unless the command has ended; `meet`, {statement, until}, waits until that time; `time`, {statement}, measures it. Answers on
+stdout by a line that begins with ANSWER: a JSON object with `success`, `said`, `answers` (of the macro check_say), `seconds` (of
+what was measured) and `met` (whether it came to that statement in time).
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class Ear:
         self.answers: list = []
         self.errors: list[str] = []
         self.seconds: list[float] = []
+        self.met = False
+        self.kill: threading.Timer | None = None
         self._command = command
         self._seen = 0
         self._began: float | None = None
@@ -53,11 +56,14 @@ class Ear:
         if self._is_meant("time", sql):
             self._began = time.monotonic()
         if self._is_meant("meet", sql):
-            time.sleep(max(0.0, self._command["meet"]["until"] - time.time()))
+            left = self._command["meet"]["until"] - time.time()
+            self.met = self.met or left > 0
+            time.sleep(max(0.0, left))
         if self._is_meant("die", sql):
             self._seen += 1
             if self._seen == self._command["die"].get("place", 1):
-                threading.Timer(self._command["die"].get("after", 0), die).start()
+                self.kill = threading.Timer(self._command["die"].get("after", 0), die)
+                self.kill.start()
                 time.sleep(0 if self._command["die"].get("after") else 3600)
 
     def _is_meant(self, act: str, sql: str) -> bool:
@@ -76,11 +82,14 @@ def main() -> None:
         result = runner.invoke(["--quiet", "--no-use-colors", *command["arguments"]])
         if command["arguments"][0] == "parse" and result.success:
             manifest = result.result
+        if ear.kill:
+            ear.kill.cancel()
         said = [*ear.errors, str(result.exception or "")]
         for one in getattr(result.result, "results", None) or []:
             if str(one.status) not in ("success", "pass"):
                 said.append(str(one.message))
-        answer = {"success": result.success, "said": "\n".join(said), "answers": ear.answers, "seconds": ear.seconds}
+        answer = {"success": result.success, "said": "\n".join(said), "answers": ear.answers}
+        answer |= {"seconds": ear.seconds, "met": ear.met}
         print(ANSWER + json.dumps(answer), flush=True)
 
 

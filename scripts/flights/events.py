@@ -18,13 +18,11 @@ An event carries all that is known of its flight, or its aircraft, at that momen
 
 from __future__ import annotations
 
-import argparse
 import hashlib
 import importlib.util
 import json
 import os
 import shutil
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -358,27 +356,3 @@ def write_stream(folder: Path, seed: int = SEED) -> dict:
         shutil.rmtree(building, ignore_errors=True)
         raise
     return summary
-
-
-def main() -> int:
-    """Run alone: write the stream and print its summary."""
-    local = Path(os.environ.get("COLLAPSING_LOCAL") or Path(__file__).resolve().parents[2] / ".local")
-    parser = argparse.ArgumentParser(description="Turn the flights of 2013 into files of events, one per day of arrival.")
-    parser.add_argument("--folder", type=Path, default=local / "events", help="where to write (%(default)s)")
-    parser.add_argument("--seed", type=int, default=SEED, help="of times, lateness and copies (%(default)s)")
-    arguments = parser.parse_args()
-
-    summary = write_stream(arguments.folder, arguments.seed)
-    files = list(summary["files"])
-    print(f"{arguments.folder}: {len(files)} files, {files[0]} to {files[-1]}")
-    for name in ("flights", "events", "late_events", "repeated_events", "repeated_deletes", "rows"):
-        print(f"  {name:18}{summary[name]:>12,}")
-    files = list(summary["aircraft"]["files"])
-    print(f"aircraft: {len(files)} files, {files[0]} to {files[-1]}")
-    for name in ("registered", "changes", "late_events", "repeated_events", "repeated_deletes", "rows"):
-        print(f"  {name:18}{summary['aircraft'][name]:>12,}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -314,12 +314,13 @@ def test_a_state_is_asked_for_by_its_time(corners) -> None:
     corners.run("run", "--select", "then")
     assert corners.rows("select * from then") == [(1,)]
     _, *says = MISSING.values()
-    said = " ".join(corners.fails("run", "--select", *(f"missing_{n}" for n in range(1, len(MISSING)))).split())
-    assert not [words for words in says if words not in said], said
+    models = [f"missing_{number}" for number in range(1, len(MISSING))]
+    said = corners.failures("run", "--select", *models)
+    assert not [words for model, words in zip(models, says, strict=True) if words not in said[model]], said
 
 
 @pytest.mark.full
-def test_a_block_that_changes_after_it_was_folded_is_told_of(corners, tmp_path) -> None:
+def test_a_block_that_changes_after_it_was_folded_is_told_of(corners) -> None:
     corners.sql("insert into corners.tokens values (9, 1, false, 'changing')")
     corners.run("run", "--select", "stg_many", "counting", "trusting")
     assert "have changed" not in _warnings(corners, "run", "--select", "counting", "trusting")

@@ -64,7 +64,7 @@ def _die(crash, ledgers: list[str], dying: list[str], begins: str, place: int = 
     project, life = crash
     stage(project, life.next_block())
     failpoint = Failpoint(tuple(dying), begins, place)
-    project.invoke("run", "--select", *built(ledgers), callbacks=[failpoint])
+    assert not project.invoke("run", "--select", *built(ledgers), callbacks=[failpoint]).success
     assert failpoint.died == set(dying)
 
 
@@ -99,7 +99,9 @@ def test_two_runs_that_die_one_after_the_other(crash, dying: list[str], target: 
     project, life = crash
     for begins in (APPEND[target], "cache lazy table `crash__{}__classified"):
         stage(project, life.next_block())
-        project.invoke("run", "--select", *dying, callbacks=[Failpoint(tuple(dying), begins, 1)])
+        failpoint = Failpoint(tuple(dying), begins, 1)
+        assert not project.invoke("run", "--select", *dying, callbacks=[failpoint]).success
+        assert failpoint.died == set(dying)
     project.run("run", "--select", *built(dying))
     life.check(project.rows, dying)
 
@@ -108,7 +110,9 @@ def test_a_full_refresh_that_dies_leaves_what_was_there(crash, dying: list[str],
     """Before its one commit nothing has changed; the next run, no full refresh, goes on with what it finds."""
     project, life = crash
     names = built(dying)
-    project.invoke("run", "--full-refresh", "--select", *names, callbacks=[Failpoint(tuple(names), APPEND[target], 1)])
+    failpoint = Failpoint(tuple(names), APPEND[target], 1)
+    assert not project.invoke("run", "--full-refresh", "--select", *names, callbacks=[failpoint]).success
+    assert failpoint.died == set(dying)  # dbt skips what reads them
     life.check(project.rows, dying)
     stage(project, life.next_block())
     project.run("run", "--select", *names)

@@ -111,7 +111,7 @@ def test_the_register_changed_after_its_flights_were_folded(flights) -> None:
     assert {"AIRBUS", "MCDONNELL DOUGLAS", "not in the register"} <= live
 
 
-def test_the_report_shows_whose_sums_are_right(flights, local: Path, tmp_path: Path) -> None:
+def test_the_report_shows_whose_sums_are_right(flights, tmp_path: Path) -> None:
     sys.path.insert(0, str(REPOSITORY / "scripts" / "flights"))
     import report
 

@@ -85,8 +85,11 @@ def test_a_redo_gives_the_state_after_the_batch(undone, again: list[str]) -> Non
     life.check(project.rows, again)
 
 
-def test_an_engine_without_cancel_rows_is_not_undone(undone) -> None:
+def test_an_engine_without_cancel_rows_is_not_undone(undone, capsys) -> None:
     assert not operate(undone[0], "undo", model="replaced").success
+    assert "undo appends the negation of a batch, and the engine replacing has no cancel rows" in " ".join(
+        capsys.readouterr().out.split()
+    )
 
 
 def test_batches_are_taken_back_one_after_the_other_and_come_back_the_same_way(undone, capsys) -> None:

@@ -101,7 +101,7 @@ def _peer(bench: Bench) -> Way:
     """Give the usual way of the format: a merge, and on plain parquet, which has none, an append; the sums are built again."""
     if bench.target == "parquet":
         models = ["appended", "newest", "newest_by_dim1"]
-        return Way("append and row_number", models, "newest_by_dim1", "newest where not is_deleted", lambda: None)
+        return Way("append and row_number, no upkeep", models, "newest_by_dim1", "newest where not is_deleted", lambda: None)
     upkeep = {
         "delta": "optimize merged",
         "iceberg": f"call spark_catalog.system.rewrite_data_files(table => '{bench.schema}.merged')",

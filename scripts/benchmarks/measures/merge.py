@@ -41,6 +41,11 @@ PEERS = {
 }
 
 
+def peers_on(target: str) -> tuple[str, ...]:
+    """Give the peers that a target has."""
+    return (*PEERS[target], "clickhouse")
+
+
 def run(bench: Bench, results: Results) -> None:
     """Let whole runs of dbt, and ClickHouse's inserts, take turns: the first load, and then a batch each round."""
     given = results.setting
@@ -70,7 +75,15 @@ def run(bench: Bench, results: Results) -> None:
     bench.run("stg_events")
     usual = {"base": OURS, "ours": OURS, "before": stream.land, "after": check}
     what = f"{given['rows']:,} keys, {len(groups)} projection{'s' * (len(groups) > 1)}"
-    compare(bench, results, f"The first load of {what}, in code that is not compiled yet", ways, rounds=1, warm_up=0, **usual)
+    compare(
+        bench,
+        results,
+        f"The first load of {what}, peers first, in code that is not compiled yet",
+        ways,
+        rounds=1,
+        warm_up=0,
+        **usual,
+    )
     heard.clear()
     title = f"A batch of {given['batch']:,} into {what}, {given['order']}, {given['deletes']} % deletes"
     compare(bench, results, title, ways, warm_up=given["warm_up"], **usual)

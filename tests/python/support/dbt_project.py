@@ -156,6 +156,12 @@ class DbtProject:
         assert not result.success, f"dbt {' '.join(command)} should have failed"
         return messages_of(result)
 
+    def failures(self, *command: str) -> dict[str, str]:
+        """Run a dbt command in which each model must fail; gives what dbt said of each, on one line."""
+        found = {node.node.name: node for node in nodes_of(self.invoke(*command))}
+        assert found and all(str(node.status) == "error" for node in found.values()), {n: str(f.status) for n, f in found.items()}
+        return {name: " ".join(str(node.message).split()) for name, node in found.items()}
+
     def sql(self, statement: str):
         """Run one Spark SQL statement with the project's schema as the current one; gives a DataFrame."""
         spark = SparkSession.builder.getOrCreate()
