@@ -164,7 +164,12 @@ MUTANTS = [
     Mutant(MEASURES, "'if(ledger_sign = -1, '", "'if(ledger_sign = 1, '"),
     Mutant(MEASURES, "' is null, 0, ledger_sign)'", "' is not null, 0, ledger_sign)'"),
     Mutant(MERGED, "~ wrong ~ '), sum(ledger_sign) <> 0)'", "~ wrong ~ '), sum(ledger_sign) = 0)'"),
-    Mutant("projections/watermark.sql", "read.last > of_source.last", "read.last < of_source.last", "projections"),
+    Mutant(
+        "projections/watermark.sql",
+        "not of_source or read.last > of_source.last",
+        "not of_source or read.last < of_source.last",
+        "projections",
+    ),
     Mutant(
         "projections/watermark.sql", "read.last < of_source.first", "read.last > of_source.first", "projections materializations"
     ),

@@ -62,6 +62,7 @@
         'deletes': settings.deletes,
         'key': settings.key,
         'version': settings.version,
+        'partition_by': settings.partition_by,
         'shards': settings.shards
     } %}
     {#- the blocks that are folded are known by their tokens' text -#}
@@ -169,8 +170,8 @@
         )[0] %}
         {% if row[0] %}
             {{ collapsing._raise(
-                model.name, ('--full-refresh' if flags.FULL_REFRESH else 'full_refresh: true') ~ ' would lose ' ~ collapsing._counted(row[0], 'block') ~ ' folded before, which the stage '
-                ~ collapsing._stage_name(query) ~ " does not have any more, for example: " ~ row[1]
+                model.name, ('--full-refresh' if flags.FULL_REFRESH else 'full_refresh: true') ~ ' would lose ' ~ collapsing._counted(row[0], 'block') ~ ' folded before, of which the stage '
+                ~ collapsing._stage_name(query) ~ " has no row under the same token, for example: " ~ row[1]
                 ~ '. Keep the ledger by the config full_refresh: false; or, to build it from what is left, drop the table ' ~ ledger ~ ' first'
             ) }}
         {% endif %}

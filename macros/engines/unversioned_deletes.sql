@@ -7,6 +7,8 @@
     {% set is_newer = collapsing._compares(settings, 'incoming', '>', 'last_state') %}
     {% set version = collapsing._row_list(settings.version) %}
     {{ return(dict(collapsing._engine_versioned_collapsing(settings),
+        ignores=['partition_by', 'tombstone_retention'],
+        because='the newest version of a key is live, and a delete leaves no tombstone',
         order='ledger_skipped, ledger_delete, ' ~ collapsing._row_list(settings.version, suffix=' desc'),
         unread=collapsing._skipped_events,
         last_state='ledger_batch desc, ledger_sign desc',

@@ -45,7 +45,7 @@ from (
     where ledger_rank = 1 and ledger_sign in (0, 1)
     {%- endif %}
 )
-{%- if settings.tombstone_retention %}
+{%- if settings.tombstone_retention is not none %}
 {%- set version = adapter.quote(settings.version[0]) %}
 where ledger_sign <> 0 or coalesce({{ version }} >= (select max({{ version }}) from {{ rows }} as folded) - ({{ settings.tombstone_retention }}), true)
 {%- endif %}

@@ -21,9 +21,12 @@
     the row's own values settle what is left. Columns that have no order (maps) settle nothing.
 #}
 {% macro _arrival_order(settings, columns, suffix='') %}
-    {% set first = settings.order_by + ([settings.sign] if settings.input == 'signed' else []) %}
-    {% set rest = collapsing._comparable_columns(collapsing._kept_columns(columns, settings)) | reject('in', first) | list %}
-    {{ return('ledger_arrival' ~ suffix ~ ', ' ~ collapsing._row_list(first + rest, suffix=suffix)) }}
+    {#- as a number: '+1' is text before '-1' -#}
+    {% set sign = [collapsing._as_number(settings.sign) ~ suffix] if settings.input == 'signed' else [] %}
+    {% set rest = collapsing._comparable_columns(collapsing._kept_columns(columns, settings)) %}
+    {% set ordered = ['ledger_arrival' ~ suffix, collapsing._row_list(settings.order_by, suffix=suffix)] + sign %}
+    {% do ordered.append(collapsing._row_list(rest | reject('in', settings.order_by) | list, suffix=suffix)) %}
+    {{ return(ordered | select | join(', ')) }}
 {% endmacro %}
 
 

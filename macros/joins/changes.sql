@@ -25,7 +25,7 @@
 
 {#
     Returns a subquery of those among a side's `rows` whose columns find a row of `wanted`. Up to a million rows of it go to
-    every task, so that the side is not shuffled; `pairs` are [column of the side, column of `wanted`], `bounds` literal
+    every task, so that the side is not shuffled; `count` is how many there are, none where nobody knows; `pairs` are [column of the side, column of `wanted`], `bounds` literal
     ranges over the alias `stored`, or none.
 #}
 {% macro _rows_found(rows, wanted, pairs, bounds=none, count=0) -%}
@@ -34,7 +34,7 @@
     {%- do same.append('stored.' ~ adapter.quote(mine) ~ ' = wanted.' ~ adapter.quote(theirs)) -%}
 {%- endfor -%}
 (
-        select {{ '/*+ broadcast(wanted) */ ' if count <= 1000000 }}stored.*
+        select {{ '/*+ broadcast(wanted) */ ' if count is not none and count <= 1000000 }}stored.*
         from {{ rows }} as stored
         left semi join {{ wanted }} as wanted on {{ same | join(' and ') }}
         {%- if bounds %}
@@ -114,7 +114,7 @@ group by {{ key }}
         {% do pairs.append([column, column]) %}
     {% endfor %}
     {{ return(collapsing._rows_found(
-        collapsing._rows_upto(side, upto), collapsing._rows_upto(side, side.upto, side.after), pairs
+        collapsing._rows_upto(side, upto), collapsing._rows_upto(side, side.upto, side.after), pairs, count=none
     )) }}
 {% endmacro %}
 

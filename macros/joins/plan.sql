@@ -62,7 +62,7 @@
     {% if not profile.count %}
         {{ return(none) }}
     {% endif %}
-    {% set live = collapsing._rows_of('select sum(ledger_sign) from ' ~ collapsing._rows_upto(first, first.upto))[0][0] %}
+    {% set live = collapsing._rows_of(collapsing._count_of_live(first))[0][0] %}
     {#- what is fed by its changes would count a base once more -#}
     {% if profile.count > settings.rebuild_share * live and not collapsing._fed_on(model) %}
         {% do collapsing._say(
@@ -74,6 +74,16 @@
         {{ return(none) }}
     {% endif %}
     {{ return({'rows': view, 'bounds': profile.bounds.get(''), 'count': profile.count}) }}
+{% endmacro %}
+
+
+{# Returns a query that counts the live rows of a side: of events their signs add up to them, of signed rows they may not. #}
+{% macro _count_of_live(side) %}
+    {% set rows = collapsing._rows_upto(side, side.upto) %}
+    {{ return(
+        'select count(*) from ' ~ collapsing._live_among(side, rows) if collapsing._engine(side.settings).keeps_every_row
+        else 'select coalesce(sum(ledger_sign), 0) from ' ~ rows
+    ) }}
 {% endmacro %}
 
 
@@ -196,7 +206,7 @@
         {% set rows = collapsing._whole_join(settings, sides, batch.number) %}
         {#- a left join leaves as many rows as there were; of an inner one only its keys are read to count them -#}
         {% set counted = 'select count(*) from (' ~ rows ~ ')' if sides[1:] | selectattr('type', 'equalto', 'inner') | list
-            else 'select coalesce(sum(ledger_sign), 0) from ' ~ collapsing._rows_upto(sides[0], sides[0].upto) %}
+            else collapsing._count_of_live(sides[0]) %}
         {% do batch.update({'states': collapsing._rows_of(counted)[0][0]}) %}
         {{ return(rows) }}
     {% elif not batch.rows %}

@@ -19,7 +19,9 @@
 {# Returns the sides that this model reads, the first one first, with all but `after` and what _take_columns adds. #}
 {% macro _sides(settings) %}
     {% set given = graph.nodes[model.unique_id].collapsing_sides %}
-    {% set first, others = collapsing._side(given.first, none), given.others %}
+    {#- a ledger may be several sides, which have to see the same batches of it -#}
+    {% set batches = {} %}
+    {% set first, others = collapsing._side(given.first, none, batches), given.others %}
     {% if first.id != model.depends_on.nodes | first %}
         {{ collapsing._raise(
             model.name, 'the first ledger of joined must be the first model that its SQL names; given: ' ~ first.name
@@ -34,7 +36,7 @@
     {% set sides = [first] %}
     {% do settings.update({'first': first.reads}) %}
     {% for name, join in settings.join.items() %}
-        {% set side = collapsing._side(others[name], name) %}
+        {% set side = collapsing._side(others[name], name, batches) %}
         {% do side.update({
             'type': join.type, 'on': join.on.items() | list, 'takes': join.columns.items() | list,
             'changed': none, 'changed_count': 0, 'changed_bounds': none, 'bounds': none
@@ -48,8 +50,11 @@
 {% endmacro %}
 
 
-{# Returns one side; raises an error where it is no ledger, or none that can be joined. `name` is none for the first ledger. #}
-{% macro _side(relation, name) %}
+{#
+    Returns one side; raises an error where it is no ledger, or none that can be joined. `name` is none for the first ledger, `known` are the
+    batches of those that were asked already.
+#}
+{% macro _side(relation, name, known) %}
     {% set node = collapsing._model_of(relation) %}
     {% if node is not none and collapsing._shards_of(node) %}
         {{ collapsing._raise(
@@ -65,7 +70,9 @@
             ~ ': it has no cancel rows, so that a joined ledger would not hear of rows that are replaced. Give it the engine versioned_collapsing, or collapsing where there is no version'
         ) }}
     {% endif %}
-    {% set batches, table = collapsing._batches_of_source(relation), collapsing._named(relation) %}
+    {% set table = collapsing._named(relation) %}
+    {% do known.update({node.unique_id: collapsing._batches_of_source(relation)}) if node.unique_id not in known %}
+    {% set batches = known[node.unique_id] %}
     {{ return({
         'name': name or node.name, 'id': node.unique_id, 'relation': table, 'reads': node.unique_id ~ ' in ' ~ table,
         'settings': settings, 'batches': batches, 'upto': batches.last if batches else 0
@@ -143,6 +150,8 @@
             model.name, "the column '" ~ name ~ "' is both of " ~ owners[name | lower] ~ ' and of ' ~ owner
             ~ ". Give one of them another name: 'columns': {'" ~ owner ~ '_' ~ name ~ "': '" ~ column.name ~ "'}"
         ) }}
+    {% elif '`' in name %}
+        {{ collapsing._raise(model.name, "the column '" ~ name ~ "' has a backtick in its name, which dbt does not quote: give it another name") }}
     {% elif name.lower().startswith('ledger_') %}
         {{ collapsing._raise(
             model.name, "the name '" ~ name ~ "' begins with ledger_: such names are reserved for the package"

@@ -23,7 +23,7 @@
     {% set sql %}
         select
             substring_index(block, ':', 1) as side,
-            max(cast(substring_index(block, ':', -1) as int)) as upto
+            max(try_cast(substring_index(block, ':', -1) as int)) as upto
         from {{ manifest }}
         where {{ collapsing._is_committed(batches) }} and block is not null
         group by 1
@@ -96,7 +96,8 @@
     {% do collapsing._say(
         model.name, stale ~ ': building it again from the whole of ' ~ sides | map(attribute='name') | join(', ')
     ) if stale %}
-    {% set created = not fits or changes.added or changes.other %}
+    {#- a table without batches is marked with the rules that its first rows follow -#}
+    {% set created = not fits or changes.added or changes.other or (stale and not batches) %}
     {% set whole = created or not batches or stale or should_full_refresh() %}
     {% do collapsing._read_all(sides) if whole %}
     {{ return({

@@ -28,6 +28,8 @@
         {%- if table.rebuild -%}
             {%- set view = collapsing._cache(projection, 'partials', partials) -%}
             {%- do collapsing._drop_covered(projection, table.batches) -%}
+            {#- a mark that no settings have: a run that dies before the new one is followed by another rebuild -#}
+            {%- do collapsing._set_properties(projection, {'collapsing.projection': collapsing._as_property({})}) -%}
             {%- do collapsing._write_base(projection, table.upto, 'select * from ' ~ view, has_readers=false) -%}
             {%- do collapsing._set_properties(projection, table.properties) -%}
             {%- do collapsing._drop_cached(projection, model) -%}

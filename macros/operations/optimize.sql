@@ -143,7 +143,9 @@
         {% do collapsing._merge_manifests(ledger, batches, upto) %}
         {% set names = collapsing._describe(ledger).columns | map(attribute='name') | list %}
         {% set rows = collapsing._rows_to_fold(ledger, settings, batches, upto, manifest.undone) %}
-        {% set base = collapsing._base_rows(rows, settings, names, upto) %}
+        {#- of an engine that appends older rows as well, a later batch may have one of a key that a tombstone keeps deleted -#}
+        {% set keeps = collapsing._engine(settings).keeps_every_row and upto < batches.last %}
+        {% set base = collapsing._base_rows(rows, dict(settings, tombstone_retention=none) if keeps else settings, names, upto) %}
         {% do collapsing._fold_into_base(node, ledger, batches, upto, base) %}
         {% do collapsing._drop_merged_manifests(ledger, upto) %}
     {% endif %}

@@ -11,8 +11,8 @@
 #}
 {% macro _ready_partials(projection, existing, source, settings, source_projection) %}
     {% set described = collapsing._describe(projection) if existing is not none and not existing.is_view else none %}
-    {% set of_source = collapsing._batches_of_source(source) %}
     {% set read = collapsing._batches_of(projection) if described else none %}
+    {% set of_source = collapsing._batches_of_source(source, at_least=read.last if read else 0) %}
     {% set upto, signature = of_source.last if of_source else 0, collapsing._signature(settings) %}
     {% set built_from = (collapsing._property_in(described, 'collapsing.projection') or {}) if described else {} %}
     {% set session = collapsing._session_settings() if built_from.session else {} %}
@@ -36,7 +36,8 @@
 
     {% set session = collapsing._check_projection_sql(source, settings, source_projection) %}
     {% set types = collapsing._types_of(source) if source_projection else collapsing._argument_types(source, settings) %}
-    {% set built_from = {'signature': signature, 'source': source | string, 'build': invocation_id, 'session': session} %}
+    {% set name = collapsing._named(source) | string %}
+    {% set built_from = {'signature': signature, 'source': name, 'build': invocation_id, 'session': session} %}
     {% set properties = {
         'collapsing.projection': collapsing._as_property(built_from),
         'collapsing.types': collapsing._as_property(types)
@@ -65,7 +66,7 @@
         {{ return('its table is not one that this package has created, in the format of the model') }}
     {% elif built_from.signature != signature %}
         {{ return('its group_by, its measures or the projection that it reads are not those that it was built from') }}
-    {% elif built_from.source != source | string %}
+    {% elif built_from.source != collapsing._named(source) | string %}
         {{ return('it was built from another table, ' ~ built_from.source) }}
     {% elif read and (not of_source or read.last > of_source.last or read.last < of_source.first) %}
         {{ return('what it reads has been rebuilt') }}
@@ -97,13 +98,14 @@
         {% do expressions.append(['measures.' ~ measure.name, measure.argument, measure.aggregate, measure.function]) %}
     {% endfor %}
     {% set names, read = columns | map(attribute='name') | list, collapsing._settings_of_source(source) %}
-    {% set rows = collapsing._two_rows('stored', columns, 'other', [{'name': 'other', 'dtype': 'int'}]) %}
+    {% set rows = collapsing._two_rows('stored', columns, 'ledger_other', [{'name': 'ledger_other', 'dtype': 'int'}]) %}
     {% for setting, sql, given, function in expressions %}
         {% set is_plain = sql.strip('`') in names + ['*'] %}
         {% set condition = sql.strip('`') ~ '#0' if is_plain
             else collapsing._check_row_sql(model.name, setting, sql, given, rows) %}
-        {#- how many values there are is the same in a row and its cancel row -#}
-        {% do collapsing._check_unlike(setting, given, condition, read) if read.input == 'signed' and function != 'count' %}
+        {#- how many values a column has is the same in a row and its cancel row; how often a condition holds may not be -#}
+        {% set is_counted = function == 'count' and is_plain %}
+        {% do collapsing._check_unlike(setting, given, condition, read) if read.input == 'signed' and not is_counted %}
         {% do depends_on.append('ansi') if not is_plain %}
         {% do depends_on.append('zone') if not is_plain and collapsing._depends_on_zone(condition, sql, columns) %}
     {% endfor %}
@@ -189,7 +191,8 @@
 {% macro _source_builds() %}
     {% set builds = {} %}
     {% for node in collapsing._sources_of(model) if collapsing._kind_if_any(node) == 'projection' %}
-        {% set source = adapter.get_relation(node.database, node.schema, node.alias) %}
+        {#- with --defer that of another environment -#}
+        {% set source = load_relation(collapsing._named(collapsing._source_of(model))) %}
         {% do builds.update({node.unique_id: collapsing._property_of(source, 'collapsing.projection') if source else none}) %}
     {% endfor %}
     {{ return(builds | dictsort) }}

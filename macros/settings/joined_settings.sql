@@ -68,7 +68,7 @@
     {% set given = [given] if given is string else given %}
     {% set pairs = given if given is mapping else {} %}
     {% if given is not mapping and given is iterable %}
-        {% for column in given %}
+        {% for column in given if column is string %}
             {% do pairs.update({column: column}) %}
         {% endfor %}
     {% endif %}
@@ -83,6 +83,7 @@
 
 {# Returns the settings of the first ledger that a joined one reads: dbt keeps the refs of a model in their order. #}
 {% macro _settings_of_first(model_name, given) %}
+    {% set found = [] %}
     {% for node in graph.nodes.values() if node.name == model_name and node.resource_type == 'model'
         and node.config.meta.get('collapsing') == given %}
         {% set first = graph.nodes.get(node.depends_on.nodes | first) %}
@@ -92,7 +93,14 @@
                 ~ ' collapse; ' ~ (first.name if first else 'what it reads') ~ ' is not one'
             ) }}
         {% endif %}
-        {{ return(collapsing._ledger_settings(first.name, first.config.meta.collapsing)) }}
+        {% do found.append(collapsing._ledger_settings(first.name, first.config.meta.collapsing)) %}
     {% endfor %}
-    {{ collapsing._raise(model_name, "the setting 'join' is for a model of the project") }}
+    {% if not found %}
+        {{ collapsing._raise(model_name, "the setting 'join' is for a model of the project") }}
+    {% elif found | rejectattr('key', 'equalto', found[0].key) | list %}
+        {{ collapsing._raise(
+            model_name, 'versions of a model with the same settings must read first ledgers of one key: give one of them another name'
+        ) }}
+    {% endif %}
+    {{ return(found[0]) }}
 {% endmacro %}

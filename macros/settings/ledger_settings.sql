@@ -79,6 +79,11 @@
             model_name, "setting 'on_bad_rows: reject' needs 'block': without it every run would reject the same rows again"
         ) }}
     {% endif %}
+    {% if settings.block and settings.block | lower in settings.order_by | map('lower') %}
+        {{ collapsing._raise(
+            model_name, "setting 'order_by' orders the rows of a block: it must not name the column of the setting 'block', " ~ settings.block
+        ) }}
+    {% endif %}
     {% if 'on_changed_block' in given and not settings.block %}
         {{ collapsing._raise(
             model_name, "setting 'on_changed_block' needs 'block': without it every run reads the whole stage"
@@ -101,9 +106,10 @@
             "setting 'combine' of the engine " ~ settings.engine ~ " needs 'block': without it every run would combine the whole stage again"
         ) }}
     {% endif %}
+    {% set fixed = settings.key + settings.version + settings.order_by + [settings.sign, settings.is_deleted, settings.block] %}
+    {#- Spark does not distinguish upper and lower case in names -#}
     {% for column in combine %}
-        {% set fixed = settings.key + settings.version + settings.order_by %}
-        {% if column in fixed + [settings.sign, settings.is_deleted, settings.block] %}
+        {% if column | lower in fixed | select | map('lower') %}
             {{ collapsing._raise(
                 model_name,
                 "setting 'combine' cannot combine '" ~ column ~ "': key, version, order and delete columns come from the newest event"
@@ -120,6 +126,11 @@
     {% if retention is not none and not is_sql %}
         {{ collapsing._raise_setting(
             model_name, 'tombstone_retention', "SQL that can be subtracted from a version, such as 1000 or 'interval 7 days'", retention
+        ) }}
+    {% endif %}
+    {% if retention is not none and settings.partition_by %}
+        {{ collapsing._raise(
+            model_name, "settings 'tombstone_retention' and 'partition_by' exclude each other: an older row of another partition would be live again"
         ) }}
     {% endif %}
     {% if retention is not none and settings.version | length != 1 %}

@@ -17,7 +17,7 @@
     {% set condition = (modules.re.search('(?s)Join Inner, (.*?)\\n\\s*:', plan) or [none, ''])[1] %}
     {% if collapsing._is_refused(plan) %}
         {% set said = modules.re.match('(?s)\\S*Exception: (.*?)( SQLSTATE|; line |\\n\\W?[A-Z]\\w+ \\[|$)', plan).group(1) %}
-        {% set wrong = 'Spark says: ' ~ modules.re.sub('`other`.`other`, |, `other`.`other`', '', said.split() | join(' ')) %}
+        {% set wrong = 'Spark says: ' ~ modules.re.sub('`ledger_other`.`ledger_other`, |, `ledger_other`.`ledger_other`', '', said.split() | join(' ')) %}
     {% else %}
         {% set wrong = collapsing._changing_part(condition, sql) %}
     {% endif %}
@@ -55,7 +55,7 @@
     rows, and that of `tombstone_retention` as what is subtracted from a version.
 #}
 {% macro _check_ledger_sql(settings, columns) %}
-    {% set kept, other = collapsing._kept_columns(columns, settings), [{'name': 'other', 'dtype': 'int'}] %}
+    {% set kept, other = collapsing._kept_columns(columns, settings), [{'name': 'ledger_other', 'dtype': 'int'}] %}
     {% for name in settings.combine %}
         {% do collapsing._check_combined(settings, name, kept) %}
     {% endfor %}
@@ -63,7 +63,7 @@
         {% set version = columns | selectattr('name', 'equalto', settings.version[0]) | list %}
         {% do collapsing._check_row_sql(
             settings.model, 'tombstone_retention', adapter.quote(settings.version[0]) ~ ' - (' ~ settings.tombstone_retention ~ ')',
-            settings.tombstone_retention, collapsing._two_rows('stored', version, 'other', other)
+            settings.tombstone_retention, collapsing._two_rows('stored', version, 'ledger_other', other)
         ) %}
     {% endif %}
 {% endmacro %}

@@ -19,6 +19,10 @@
     {% set existing = load_relation(relation) %}
     {% if existing is none or existing.is_view %}
         {{ return(none) }}
+    {% elif existing.information and 'ledger_batch' not in existing.information %}
+        {{ collapsing._raise(
+            relation.identifier, 'the table ' ~ relation ~ ' has no column ledger_batch: this package has not created it. Drop it, or give the model another name'
+        ) }}
     {% endif %}
     {% set numbers = collapsing._log_batches(existing) if collapsing._has_log(relation, ledger)
         else collapsing._parquet_batches(existing) %}
@@ -52,10 +56,13 @@
 {% endmacro %}
 
 
-{# Returns what _batches_of returns of a table that this model reads, as a run of it in the same dbt command has left it. #}
-{% macro _batches_of_source(relation) %}
-    {% set known = graph.get('collapsing_batches', {}).get(invocation_id, {}) %}
-    {{ return(known.get(relation | string) or collapsing._batches_of(collapsing._named(relation))) }}
+{#
+    Returns what _batches_of returns of a table that this model reads, as a run of it in the same dbt command has left it; it asks again where
+    the batch `at_least` has been read already, which another command has written since.
+#}
+{% macro _batches_of_source(relation, at_least=0) %}
+    {% set known = graph.get('collapsing_batches', {}).get(invocation_id, {}).get(relation | string) %}
+    {{ return(known if known and known.last >= at_least else collapsing._batches_of(collapsing._named(relation))) }}
 {% endmacro %}
 
 

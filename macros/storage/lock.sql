@@ -67,9 +67,9 @@
         {% do collapsing._release_lock(relation) %}
         {#- an optimize takes those of its readers, to mark them -#}
         {% for reader in collapsing._readers_of(result.node) %}
-            {% do collapsing._release_lock(
-                api.Relation.create(database=reader.database, schema=reader.schema, identifier=reader.alias)
-            ) %}
+            {#- none where its schema is not there either -#}
+            {% set built = adapter.get_relation(reader.database, reader.schema, reader.alias) %}
+            {% do collapsing._release_lock(built) if built is not none %}
         {% endfor %}
     {% endfor %}
 {% endmacro %}

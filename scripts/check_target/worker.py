@@ -2,9 +2,9 @@
 
 Reads a JSON object a line from stdin: `arguments` of dbt, and if wanted what to do before a statement that a regular expression
 finds: `die`, {statement, place, after}, kills the process group before it is executed for the place-th time, or so many seconds
-later unless the command has ended; `meet`, {statement, until}, waits until that time; `time`, {statement}, measures it. Answers on
-stdout by a line that begins with ANSWER: a JSON object with `success`, `said`, `answers` (of the macro check_say), `seconds` (of
-what was measured) and `met` (whether it came to that statement in time).
+later unless the command has ended; `meet`, {statement, until}, waits until that time; `time`, {statement}, measures it. Answers
+on stdout by a line that begins with ANSWER: a JSON object with `success`, `said`, `answers` (of the macro check_say), `seconds`
+(of what was measured) and `met` (whether it came to that statement in time).
 """
 
 from __future__ import annotations

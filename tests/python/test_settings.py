@@ -16,6 +16,26 @@ WRONG_SETTINGS = {
         {"group_by": [], "measures": {"n": "sum(id * sign)"}},
         "setting 'measures.n' reads the column 'sign' of rows that carry their sign",
     ),
+    "of_own_signs": (
+        "projection(ref('good_signed'))",
+        {"group_by": [], "measures": {"n": "count_if(sign = 1)"}},
+        "setting 'measures.n' reads the column 'sign' of rows that carry their sign",
+    ),
+    "combined_version": (
+        "ledger(ref('stage'))",
+        LEDGER | {"combine": {"VERSION": "old.version"}},
+        "setting 'combine' cannot combine 'VERSION'",
+    ),
+    "ordered_by_block": (
+        "ledger(ref('stage'))",
+        LEDGER | {"order_by": "Block"},
+        "setting 'order_by' orders the rows of a block: it must not name the column of the setting 'block'",
+    ),
+    "forgetful_parts": (
+        "ledger(ref('stage'))",
+        LEDGER | {"engine": "replacing", "partition_by": "day", "tombstone_retention": 5},
+        "settings 'tombstone_retention' and 'partition_by' exclude each other",
+    ),
     "no_settings": ("ledger(ref('stage'))", {}, "a ledger needs settings"),
     "unknown": ("ledger(ref('stage'))", LEDGER | {"keys": "id"}, "unknown setting 'keys'; allowed: engine, key, version"),
     "no_key": ("ledger(ref('stage'))", {"version": "version"}, "setting 'key' must be a column or a list of columns"),

@@ -78,7 +78,7 @@ def run(bench: Bench, results: Results) -> None:
     compare(
         bench,
         results,
-        f"The first load of {what}, peers first, in code that is not compiled yet",
+        f"The first load of {what}, in code that is not compiled yet",
         ways,
         rounds=1,
         warm_up=0,

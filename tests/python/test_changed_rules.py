@@ -1,0 +1,131 @@
+"""Rows that are kept under one set of rules, and rules that change, are put back or differ in a letter's case."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.dbt_project import VIEW, DbtProject, model
+from support.failpoint import Failpoint
+from support.lives import operate
+
+REPLACING = {"engine": "replacing", "key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
+VERSIONED = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
+FEED = {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign", "order_by": "position", "block": "block"}
+LEDGERS = {
+    "parted": REPLACING | {"partition_by": "part"},
+    "forgetting": REPLACING | {"tombstone_retention": 10},
+    "feed": FEED,
+    "counted": VERSIONED,
+    "regions": VERSIONED,
+}
+
+
+def _sums(measures: dict[str, str]) -> str:
+    return model("projection(ref('counted'))", {"group_by": [], "measures": measures})
+
+
+def _wide(kind: str, first: str = "feed") -> str:
+    join = {"on": {"other": "id"}, "columns": {"region": "part"}, "type": kind}
+    return model(f"joined(ref('{first}'), regions=ref('regions'))", {"join": {"regions": join}})
+
+
+@pytest.fixture(scope="module")
+def project(make_project) -> DbtProject:
+    """A stage for each ledger, all of one table, and views of what is live; nothing has arrived yet."""
+    files = {"models/sums.sql": _sums({"many": "count_if(other * 1 > 1)"}), "models/wide.sql": _wide("left")}
+    files["models/wide_counted.sql"] = _wide("left", "counted")
+    for name, settings in LEDGERS.items():
+        # signs as text, as a file of JSON lines may have them
+        files[f"models/stage_{name}.sql"] = f"{VIEW}select * except (ledger) from kept.arrived where ledger = '{name}'"
+        files[f"models/{name}.sql"] = model(f"ledger(ref('stage_{name}'))", settings)
+    for name in [*LEDGERS, "sums", "wide", "wide_counted"]:
+        files[f"models/live_{name}.sql"] = f"{VIEW}select * from {{{{ collapsing.final(ref('{name}')) }}}}"
+    project = make_project("kept", files)
+    project.sql("create schema if not exists kept")
+    project.sql(
+        "create table kept.arrived (ledger string, block string, id int, version int, is_deleted boolean, sign string, "
+        "position int, part string, other int) using parquet"
+    )
+    project.run("run")
+    return project
+
+
+def _stage(project: DbtProject, ledger: str, block: str, *rows: str) -> None:
+    """Stage rows of (id, version, is_deleted, sign, position, part, other)."""
+    project.sql(f"insert into kept.arrived values {', '.join(f'({ledger!r}, {block!r}, {row})' for row in rows)}")
+
+
+def test_partitions_that_a_base_was_written_by_are_not_taken_away(project) -> None:
+    _stage(project, "parted", "a", "1, 5, false, null, 0, 'x', 0", "1, 6, false, null, 0, 'y', 0")
+    project.run("run", "--select", "parted")
+    assert operate(project, "optimize", model="parted").success
+    project.write("models/parted.sql", model("ledger(ref('stage_parted'))", REPLACING))
+    assert """'partition_by' was ["part"] and is []""" in project.fails("run", "--select", "parted")
+    project.run("run", "--full-refresh", "--select", "parted", "live_parted")
+    assert project.rows("select version from live_parted") == [(6,)]
+
+
+def test_a_tombstone_that_keeps_older_rows_of_later_batches_out_is_not_forgotten(project) -> None:
+    rows = ["1, 5, false, null, 0, 'x', 0"], ["1, 6, true, null, 0, 'x', 0", "2, 100, false, null, 0, 'x', 0"]
+    for block, staged in zip("ab", rows, strict=True):
+        _stage(project, "forgetting", block, *staged)
+        project.run("run", "--select", "forgetting")
+    _stage(project, "forgetting", "c", "1, 4, false, null, 0, 'x', 0")
+    project.run("run", "--select", "forgetting", "live_forgetting")
+    assert operate(project, "optimize", model="forgetting", keep_batches=1).success
+    assert project.rows("select id from live_forgetting") == [(2,)]
+    assert operate(project, "optimize", model="forgetting").success
+    assert project.rows("select id from live_forgetting") == [(2,)]
+    assert project.rows("select count(*) from forgetting") == [(1,)]
+
+
+def test_a_cancel_row_whose_sign_is_text_comes_before_its_state_row(project) -> None:
+    _stage(project, "feed", "a", "1, 1, false, '-1', 1, 'old', 7", "1, 1, false, '+1', 1, 'new', 7")
+    _stage(project, "regions", "a", "7, 1, false, null, 0, 'north', 0")
+    project.run("run", "--select", "feed", "live_feed", "regions")
+    assert project.rows("select part from live_feed") == [("new",)]
+
+
+def test_a_first_ledger_whose_signs_do_not_add_up_is_joined_as_final_shows_it(project) -> None:
+    """The first ledger's only live row has the sign of a row that was never there against it."""
+    project.run("run", "--select", "wide", "live_wide")
+    assert project.rows("select id, part, region from live_wide") == [(1, "new", "north")]
+    _stage(project, "feed", "b", "1, 1, false, '-1', 2, 'new', 7", "1, 1, false, '1', 3, 'newest', 8")
+    project.run("run", "--select", "feed", "wide")
+    assert project.rows("select id, part, region from live_wide") == [(1, "newest", None)]
+
+
+def test_a_projection_that_died_before_its_mark_is_built_again_though_its_settings_are_as_before(project) -> None:
+    _stage(project, "counted", "a", "1, 1, false, null, 0, 'x', 2", "2, 1, false, null, 0, 'y', 3")
+    project.run("run", "--select", "counted", "sums", "live_sums")
+    assert project.rows("select many from live_sums") == [(2,)]
+    project.write("models/sums.sql", _sums({"many": "count_if(other * 1 > 2)"}))
+    failpoint = Failpoint(("sums",), "alter table kept.sums set tblproperties", 2)
+    assert not project.invoke("run", "--select", "sums", callbacks=[failpoint]).success and failpoint.died
+    assert project.rows("select many from live_sums") == [(1,)]
+    project.write("models/sums.sql", _sums({"many": "count_if(other * 1 > 1)"}))
+    project.run("run", "--select", "sums")
+    assert project.rows("select many from live_sums") == [(2,)]
+
+
+def test_a_joined_ledger_is_marked_with_the_rules_of_the_rows_that_it_has(project) -> None:
+    """It was built while nothing had arrived, and by a run that died after its commit."""
+    for kind, live in (("inner", 0), ("left", 2)):
+        project.write("models/wide_counted.sql", _wide(kind, "counted"))
+        project.run("run", "--select", "wide_counted", "live_wide_counted")
+        assert project.rows("select count(*) from live_wide_counted") == [(live,)], kind
+    project.write("models/wide_counted.sql", _wide("inner", "counted"))
+    failpoint = Failpoint(("wide_counted",), "alter table kept.wide_counted set tblproperties", 2)
+    assert not project.invoke("run", "--select", "wide_counted", callbacks=[failpoint]).success and failpoint.died
+    assert project.rows("select count(*) from live_wide_counted") == [(0,)]
+    project.write("models/wide_counted.sql", _wide("left", "counted"))
+    project.run("run", "--select", "wide_counted")
+    assert project.rows("select count(*) from live_wide_counted") == [(2,)]
+
+
+def test_a_table_that_the_package_has_not_created_is_told_of(project) -> None:
+    project.write("models/taken.sql", model("ledger(ref('stage_counted'))", VERSIONED))
+    project.sql("create table kept.taken using parquet as select 1 as id")
+    for refresh in ([], ["--full-refresh"]):
+        said = project.fails("run", *refresh, "--select", "taken")
+        assert "the table kept.taken has no column ledger_batch: this package has not created it" in said
