@@ -193,7 +193,7 @@ def test_a_full_refresh_that_would_lose_blocks_is_refused(arriving) -> None:
     arriving.sql("create table intake.all_of_it as select * from intake.arrived")
     arriving.sql("insert overwrite intake.arrived select * from intake.all_of_it where block <> 'a'")
     said = " ".join(arriving.fails("run", "--full-refresh", "--select", "kept").split())
-    assert "model 'kept': --full-refresh would lose 1 block folded before, which the stage" in said
+    assert "model 'kept': --full-refresh would lose 1 block folded before, of which the stage" in said
     assert "for example: a. Keep the ledger by the config full_refresh: false" in said
     assert arriving.rows("select * from kept order by all") == before
 

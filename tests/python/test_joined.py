@@ -554,7 +554,7 @@ def test_what_cannot_be_joined_is_refused_with_the_reason(make_project, full: bo
             "events",
             "orders",
             {"b": on},
-            "must be a ledger, a model whose settings say how its rows collapse; events is none",
+            "must be a ledger, a model whose settings say how its rows collapse; events is not one",
         ),
         "a_projection": ("orders", "sums", {"b": on}, "joined needs a ledger; this is a projection"),
         "replacing": ("replaced", "orders", {"b": on}, "the ledger 'replaced' has the engine replacing: it has no cancel rows"),
