@@ -19,10 +19,6 @@
     {% set existing = load_relation(relation) %}
     {% if existing is none or existing.is_view %}
         {{ return(none) }}
-    {% elif existing.information and 'ledger_batch' not in existing.information %}
-        {{ collapsing._raise(
-            relation.identifier, 'the table ' ~ relation ~ ' has no column ledger_batch: this package has not created it. Drop it, or give the model another name'
-        ) }}
     {% endif %}
     {% set numbers = collapsing._log_batches(existing) if collapsing._has_log(relation, ledger)
         else collapsing._parquet_batches(existing) %}

@@ -7,6 +7,13 @@
 
 {# Returns the numbers that a table is partitioned by: what is registered. #}
 {% macro _parquet_batches(relation) %}
+    {#- what dbt has listed tells its columns -#}
+    {% if relation.information and 'ledger_batch' not in relation.information %}
+        {{ collapsing._raise(
+            relation.identifier, 'the table ' ~ relation ~ ' has no partitions by ledger_batch: this package has not created it. Drop it, or give'
+            ~ ' the model another name'
+        ) }}
+    {% endif %}
     {% set numbers = [] %}
     {% for row in collapsing._rows_of('show partitions ' ~ relation) %}
         {% do numbers.append(row[0].split('=')[1] | int) %}
