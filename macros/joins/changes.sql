@@ -25,8 +25,8 @@
 
 {#
     Returns a subquery of those among a side's `rows` whose columns find a row of `wanted`. Up to a million rows of it go to
-    every task, so that the side is not shuffled; `count` is how many there are, none where nobody knows; `pairs` are [column of the side, column of `wanted`], `bounds` literal
-    ranges over the alias `stored`, or none.
+    every task, so that the side is not shuffled: `count` is how many there are, none where nobody knows. `pairs` are [column of
+    the side, column of `wanted`], `bounds` literal ranges over the alias `stored`, or none.
 #}
 {% macro _rows_found(rows, wanted, pairs, bounds=none, count=0) -%}
 {%- set same = [] -%}

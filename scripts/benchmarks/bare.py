@@ -47,7 +47,8 @@ class Bare:
     def check(self) -> None:
         """Compare with what the runs of the ledger and its projections have appended. RuntimeError where it differs."""
         batch = f"where ledger_batch = {self._number}"
-        for table, own in {"bare": "folded"} | {f"bare_by_{group}": f"folded_by_{group}" for group in self._groups}.items():
+        for suffix in ("", *(f"_by_{group}" for group in self._groups)):
+            table, own = f"bare{suffix}", f"folded{suffix}"
             if not self._bench.sql(f"select 1 from {own} {batch} limit 1"):
                 raise RuntimeError(f"{own} has no rows of the batch {self._number}")
             if not self._bench.is_equal(f"select * from {table} {batch}", f"select * from {own} {batch}"):
