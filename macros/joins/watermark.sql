@@ -41,6 +41,13 @@
 #}
 {% macro _find_unread(ledger, sides, batches) %}
     {% set read, stale = collapsing._read_upto(ledger, batches), [] %}
+    {#- another command may have gone on since this command's own run of a side -#}
+    {% for side in sides if (read.get(side.id) or 0) > side.upto %}
+        {% set newer = collapsing._batches_of(side.relation) %}
+        {% for same in sides if same.id == side.id and newer %}
+            {% do same.update({'batches': newer, 'upto': newer.last}) %}
+        {% endfor %}
+    {% endfor %}
     {% for side in sides %}
         {% set after, base = read.get(side.id), side.batches.base if side.batches else 0 %}
         {% do side.update({'after': after}) %}
@@ -77,7 +84,9 @@
     {% set fits = described and collapsing._is_appendable(ledger, described) %}
     {% if described and not fits %}
         {% set stale = 'its table is not one that this package has created, in the format of the model' %}
-    {% elif described and collapsing._changed_rules(described, settings) %}
+    {% endif %}
+    {% set has_other_rules = described and collapsing._changed_rules(described, settings) | length > 0 %}
+    {% if fits and has_other_rules %}
         {% set stale = 'its settings or the ledgers that it reads are not those that it was built from' %}
     {% endif %}
     {% set unread = sides | selectattr('after', 'none') | list or collapsing._sides_with_news(sides) %}
@@ -101,7 +110,7 @@
     {% set whole = created or not batches or stale or should_full_refresh() %}
     {% do collapsing._read_all(sides) if whole %}
     {{ return({
-        'is_due': true, 'created': created, 'rebuild': whole and not created and batches is not none, 'whole': whole, 'added': [],
+        'is_due': true, 'has_other_rules': has_other_rules, 'created': created, 'rebuild': whole and not created and batches is not none, 'whole': whole, 'added': [],
         'wanted': wanted, 'stored': (wanted if created else described.columns) | map(attribute='name') | list,
         'reads': not flags.EMPTY and (not whole or sides[0].upto > 0 or (batches is not none and not created))
     }) }}

@@ -28,10 +28,11 @@
         {%- if table.rebuild -%}
             {%- set view = collapsing._cache(projection, 'partials', partials) -%}
             {%- do collapsing._drop_covered(projection, table.batches) -%}
-            {#- a mark that no settings have: a run that dies before the new one is followed by another rebuild -#}
-            {%- do collapsing._set_properties(projection, {'collapsing.projection': collapsing._as_property({})}) -%}
+            {#- other partials: until they are there, the mark is one that no settings have, so that a run after a kill rebuilds -#}
+            {%- set mark = {'collapsing.projection': collapsing._as_property({})} if table.is_other else table.properties -%}
+            {%- do collapsing._set_properties(projection, mark) -%}
             {%- do collapsing._write_base(projection, table.upto, 'select * from ' ~ view, has_readers=false) -%}
-            {%- do collapsing._set_properties(projection, table.properties) -%}
+            {%- do collapsing._set_properties(projection, table.properties) if table.is_other -%}
             {%- do collapsing._drop_cached(projection, model) -%}
         {%- else -%}
             {% call statement('main') %}

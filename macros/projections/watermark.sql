@@ -6,6 +6,7 @@
         batches       as _batches_of returns it of the projection
         rebuild       whether what it has is to be replaced, in one commit, by a base that is read from the whole of its source
         properties    what a rebuilt table is marked with
+        is_other      whether it was built from other settings, another source or in another session, but for its name of the build
     A table that no longer fits, because its source was rebuilt or its settings have changed, is rebuilt: as a new base if its columns
     stay the same, so that readers never lose it; otherwise the table is created again.
 #}
@@ -37,9 +38,9 @@
     {% set session = collapsing._check_projection_sql(source, settings, source_projection) %}
     {% set types = collapsing._types_of(source) if source_projection else collapsing._argument_types(source, settings) %}
     {% set name = collapsing._named(source) | string %}
-    {% set built_from = {'signature': signature, 'source': name, 'build': invocation_id, 'session': session} %}
+    {% set built = {'signature': signature, 'source': name, 'build': invocation_id, 'session': session} %}
     {% set properties = {
-        'collapsing.projection': collapsing._as_property(built_from),
+        'collapsing.projection': collapsing._as_property(built),
         'collapsing.types': collapsing._as_property(types)
     } %}
     {% set all = {'after': none, 'upto': upto, 'number': upto, 'types': types, 'batches': none, 'rebuild': false} %}
@@ -51,7 +52,8 @@
     {% do collapsing._check_contract(columns) %}
     {% if read and upto >= read.last and upto != read.base and described.columns == columns
         and collapsing._is_appendable(projection, described) %}
-        {{ return(dict(all, rebuild=true, number=-upto, batches=read, properties=properties)) }}
+        {% set is_other = dict(built_from, build=none) != dict(built, build=none) %}
+        {{ return(dict(all, rebuild=true, number=-upto, batches=read, properties=properties, is_other=is_other)) }}
     {% endif %}
     {% do collapsing._warn_of_views() if described and described.columns != columns %}
     {% do collapsing._recreate(projection, columns, properties) %}

@@ -7,11 +7,12 @@
 
 {# Returns the numbers that a table is partitioned by: what is registered. #}
 {% macro _parquet_batches(relation) %}
-    {#- what dbt has listed tells its columns -#}
-    {% if relation.information and 'ledger_batch' not in relation.information %}
+    {#- dbt has listed its format and columns -#}
+    {% set listed = relation.information or '' %}
+    {% if listed and not ('provider: parquet' in listed | lower and 'ledger_batch' in listed) %}
         {{ collapsing._raise(
-            relation.identifier, 'the table ' ~ relation ~ ' has no partitions by ledger_batch: this package has not created it. Drop it, or give'
-            ~ ' the model another name'
+            relation.identifier, 'the table ' ~ relation ~ ' is not one that this package has created, in the format of the model. Of another'
+            ~ ' format, set file_format to it; otherwise drop it, or give the model another name'
         ) }}
     {% endif %}
     {% set numbers = [] %}

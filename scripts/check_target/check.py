@@ -75,7 +75,7 @@ class Worker:
 
     def answer(self) -> dict:
         """Give the answer to the command that was sent; of a process that died `success` is None."""
-        self.last = {"success": None, "said": "the process is dead", "answers": [], "seconds": []}
+        self.last = {"success": None, "said": "the process is dead", "answers": [], "seconds": [], "met": False}
         for line in self._process.stdout:
             if line.startswith(ANSWER):
                 self.last, self.is_busy = json.loads(line.removeprefix(ANSWER)), False
@@ -283,17 +283,20 @@ class Check:
 
     def _crash(self, act: str, point: dict) -> str:
         for sooner in (1, 4, 16):  # a statement may have ended before it is to be killed
-            point = point | ({"after": point["after"] / sooner} if "after" in point else {})
+            die = point | ({"after": point["after"] / sooner} if "after" in point else {})
+            self._arrive()
             if act == "run":
-                self._arrive()
-                ended = self.worker.ask("run", "--threads", "1", "--select", "orders", "sums", die=point)
+                ended = self.worker.ask("run", "--threads", "1", "--select", "orders", "sums", die=die)
             else:
-                ended = self.worker.ask("run-operation", "collapsing.optimize", "--args", '{"model": "orders"}', die=point)
+                self.worker.do("run", "--select", "orders", "sums")
+                ended = self.worker.ask("run-operation", "collapsing.optimize", "--args", '{"model": "orders"}', die=die)
             if ended["success"] is None:
                 break
-            if "after" not in point:
+            if not ended["success"] or "after" not in point:
                 raise Broken(f"could not be tried: no statement was like {point['statement']}; {ended['said'][:300]}")
         else:
+            self.worker.do("run", "--select", "orders", "sums")
+            self._compare()
             raise NotTried("the statement had ended each time before it was to be killed")
         self.worker.end()
         if not self.about["alone"]:
@@ -321,6 +324,8 @@ class Check:
                 for worker in (self.worker, other):
                     worker.send("run-operation", "check_lock", "--args", f'{{"name": "race_{race}"}}', meet=meeting)
                 answers = [worker.answer() for worker in (self.worker, other)]
+                if any(answer["success"] is None for answer in answers):
+                    raise Broken(f"a process died in a race: {answers}")
                 told = [answer["answers"][0] for answer in answers if answer["success"]]
                 owners, runs = {owner for _, owner in told}, [run for run, _ in told]
                 if len(owners) != 1 or (len(told) == 2 and not owners <= {*runs}):
@@ -436,7 +441,7 @@ def report(place: Place, check: Check, rows: list[tuple[str, str, str]], seconds
 
 
 def main() -> int:
-    """Check a target. Exit status: 0 all promises hold, 1 one does not, 2 the target cannot be asked, 130 stopped."""
+    """Check a target. Exit status: 0 no promise was seen broken, 1 one was, 2 the target cannot be asked, 130 stopped."""
     parser = argparse.ArgumentParser(prog="scripts/check-target")
     parser.add_argument("--target")
     parser.add_argument("--profiles-dir")
