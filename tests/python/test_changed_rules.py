@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.dbt_project import VIEW, DbtProject, model
+from support.dbt_project import VIEW, DbtProject, model, statement_of
 from support.failpoint import Failpoint
 from support.lives import operate
 
@@ -108,9 +108,29 @@ def test_a_projection_that_died_before_its_mark_is_built_again_though_its_settin
     assert project.rows("select many from live_sums") == [(2,)]
 
 
+def test_a_projection_that_another_command_has_brought_further_is_not_set_back(project) -> None:
+    """The other one commits after this command's run of the ledger, which told its projections of the last batch that it knew."""
+    before = project.batches("kept.sums")
+    went_on: list[str] = []
+
+    def go_on(event) -> None:
+        if not went_on and (statement_of(event) or "").startswith("describe table extended kept.sums"):
+            for table in ("counted", "sums"):
+                project.sql(f"insert into kept.{table} select * except (ledger_batch), 3 from kept.{table}")
+                went_on.append(table)
+
+    _stage(project, "counted", "b", "3, 1, false, null, 0, 'x', 5")
+    assert project.invoke("run", "--select", "counted", "sums", callbacks=[go_on]).success
+    assert went_on and project.batches("kept.sums") == [*before, 3]
+    for table in went_on:
+        project.drop_batch(table, 3)
+    project.run("run", "--select", "counted", "sums")
+    assert project.rows("select many from live_sums") == [(3,)]
+
+
 def test_a_joined_ledger_is_marked_with_the_rules_of_the_rows_that_it_has(project) -> None:
     """It was built while nothing had arrived, and by a run that died after its commit."""
-    for kind, live in (("inner", 0), ("left", 2)):
+    for kind, live in (("inner", 0), ("left", 3)):
         project.write("models/wide_counted.sql", _wide(kind, "counted"))
         project.run("run", "--select", "wide_counted", "live_wide_counted")
         assert project.rows("select count(*) from live_wide_counted") == [(live,)], kind
@@ -120,7 +140,7 @@ def test_a_joined_ledger_is_marked_with_the_rules_of_the_rows_that_it_has(projec
     assert project.rows("select count(*) from live_wide_counted") == [(0,)]
     project.write("models/wide_counted.sql", _wide("left", "counted"))
     project.run("run", "--select", "wide_counted")
-    assert project.rows("select count(*) from live_wide_counted") == [(2,)]
+    assert project.rows("select count(*) from live_wide_counted") == [(3,)]
 
 
 @pytest.mark.only("parquet", "s3", "cluster", "connect")  # the others list no columns
