@@ -85,8 +85,18 @@
         {% set dtype = collapsing._ddl_type((columns | selectattr('name', 'equalto', name) | first).dtype) %}
         {% set text, is_text = collapsing._text_literal(value | string), collapsing._is_text_type(dtype) %}
         {% do wrongs.append("'" ~ value ~ "' is not a valid value of '" ~ name ~ "', which is " ~ dtype) %}
-        {% do failures.append('false' if is_text else 'try_cast(' ~ text ~ ' as ' ~ dtype ~ ') is null') %}
-        {% do conditions.append(adapter.quote(name) ~ ' = ' ~ (text if is_text else 'cast(' ~ text ~ ' as ' ~ dtype ~ ')')) %}
+        {% if '<' in dtype %}
+            {% do collapsing._raise(model_name, "explain_key: no value can be given of '" ~ name ~ "', which is " ~ dtype) %}
+        {% endif %}
+        {#- binary as base64, as the life shows it; a decimal is not rounded -#}
+        {% set typed = 'try_to_binary(' ~ text ~ ", 'base64')" if dtype == 'binary'
+            else 'try_cast(' ~ text ~ ' as ' ~ dtype ~ ')' %}
+        {% set is_wrong = typed ~ ' is null' %}
+        {% if dtype.startswith('decimal') %}
+            {% set is_wrong = is_wrong ~ ' or coalesce(' ~ typed ~ ' <> try_cast(' ~ text ~ ' as decimal(38, 18)), false)' %}
+        {% endif %}
+        {% do failures.append('false' if is_text else is_wrong) %}
+        {% do conditions.append(adapter.quote(name) ~ ' = ' ~ (text if is_text else typed)) %}
     {% endfor %}
     {% for is_wrong in collapsing._rows_of('select ' ~ failures | join(', '))[0] %}
         {% do collapsing._raise(model_name, 'explain_key: ' ~ wrongs[loop.index0]) if is_wrong %}
@@ -118,8 +128,7 @@ events as (
         row_number() over (partition by ledger_batch order by {{ order }}) as ledger_nth,
         'staged' as step,
         decision as what,
-        {{ staged }} as ledger_row,
-        {{ collapsing._row_as_json(settings.key) }} as ledger_key
+        {{ staged }} as ledger_row
     from {{ decided }}
 ),
 {%- if rows %}
@@ -139,7 +148,7 @@ told as (
 
 select
     row_number() over (
-        partition by ledger_key order by batch {{ 'nulls last' if settings.block else 'nulls first' }}, ledger_step, ledger_nth
+        order by batch {{ 'nulls last' if settings.block else 'nulls first' }}, ledger_step, ledger_nth
     ) as place,
     batch,
     step,
@@ -156,7 +165,7 @@ order by place
     of the rows up to it, so that the engine's own rule gives all states at once, as of a key that the batch belongs to.
 #}
 {% macro _stored_and_states(rows, settings, columns) -%}
-{%- set engine, key = collapsing._engine(settings), collapsing._row_as_json(settings.key) -%}
+{%- set engine = collapsing._engine(settings) -%}
 stored as (
     select * from {{ rows }}
 ),
@@ -170,8 +179,7 @@ appended as (
         ) as ledger_nth,
         'appended' as step,
         case ledger_sign when 1 then 'state' when -1 then 'cancel' else 'tombstone' end as what,
-        {{ collapsing._row_as_json(columns | reject('equalto', 'ledger_batch')) }} as ledger_row,
-        {{ key }} as ledger_key
+        {{ collapsing._row_as_json(columns | reject('equalto', 'ledger_batch')) }} as ledger_row
     from stored
 ),
 
@@ -181,7 +189,7 @@ appended as (
 
 {# Returns CTEs of the state of a key after each batch that took an event of it or appended a row; the last one is `states`. #}
 {% macro _states_after_batches(settings, columns) -%}
-{%- set engine, key = collapsing._engine(settings), collapsing._row_as_json(settings.key) -%}
+{%- set engine = collapsing._engine(settings) -%}
 {%- set by_batch = dict(settings, key=settings.key + ['ledger_after']) -%}
 {%- set state = collapsing._row_as_json(columns | reject('in', collapsing._system_columns()) | list, of='live') -%}
 -- each batch that took an event of the key or appended a row of it, with all rows up to it
@@ -208,9 +216,8 @@ states as (
         'state' as step,
         case when live.ledger_after is null then 'deleted' {{ 'when ' ~ collapsing._as_number(settings.sign) ~ " = -1 then 'cancel'"
             if engine.shows_cancel_rows }} else 'live' end as what,
-        if(live.ledger_after is null, null, {{ state }}) as ledger_row,
-        batches.ledger_key
-    from (select distinct ledger_after, {{ key }} as ledger_key from up_to_each) as batches
+        if(live.ledger_after is null, null, {{ state }}) as ledger_row
+    from (select distinct ledger_after from up_to_each) as batches
     left join live on batches.ledger_after = live.ledger_after
 )
 {%- endmacro %}

@@ -82,13 +82,17 @@ class Project:
 def figures_of(project: Project, name: str) -> dict[str, Any]:
     """Ask for all that the page says about a ledger."""
     ref = f"ref('{name}')"
+    key = project.models("ledger")[name].config.meta["collapsing"].get("key")
+    # the row that stands for a batch without rows has no key; that of a joined ledger is its first ledger's
+    is_a_row = f" where `{key if isinstance(key, str) else key[0]}` is not null" if key else ""
     history = project.rows(
         "select batch, blocks, rows_read, to_json(decisions) as decisions, states, cancels, tombstones, undoes, seconds,"
         f" date_format(finished_at, 'yyyy-MM-dd HH:mm') as finished_at from {{{{ collapsing.history({ref}) }}}} order by batch"
     )
     [sizes] = project.rows(
-        "select count(*) as stored, count_if(ledger_sign = 0) as tombstones,"
+        f"select count(*) as stored, count_if(ledger_sign = 0) as tombstones,"
         f" (select count(*) from {{{{ collapsing.final({ref}) }}}}) as live from {{{{ collapsing.changes({ref}, after=0) }}}}"
+        f"{is_a_row}"
     )
     readers = [
         other
@@ -112,7 +116,7 @@ def lag_of(ledger: str, projection: str) -> str:
         "select max(own.read) as read, count(distinct changed.ledger_batch) as behind, "
         f"(select count(*) from {{{{ collapsing.final(ref('{projection}')) }}}}) as groups "
         f"from own left join {{{{ collapsing.changes(ref('{ledger}'), after=0) }}}} as changed "
-        "on changed.ledger_batch > own.read and changed.ledger_sign <> 0"
+        "on abs(changed.ledger_batch) > own.read and changed.ledger_sign <> 0"
     )
 
 

@@ -48,7 +48,7 @@ findings as (
     ) law as finding, expected, actual
     {%- if batches %}
     union all
-    {{ collapsing._block_findings(rows, manifest) }}
+    {{ collapsing._block_findings(rows, ledger, batches, manifest) }}
     {%- endif %}
 )
 
@@ -226,7 +226,7 @@ compared as (
 
 
 {# Returns a query of the findings among blocks. #}
-{% macro _block_findings(rows, manifest) -%}
+{% macro _block_findings(rows, ledger, batches, manifest) -%}
 select
         'block_changed' as finding,
         null as ledger_key,
@@ -258,6 +258,13 @@ select
         on
             stored.ledger_block = planned.ledger_block
             and (stored.ledger_batch = planned.ledger_batch or stored.ledger_batch < 0)
+    -- a base may have rows of a block that was taken back since: those of signed rows that the undo made live again
+    left anti join (
+        select block as ledger_block
+        from {{ collapsing._manifest_relation(ledger) }}
+        where {{ collapsing._is_committed(batches) }} and block is not null
+    ) as noted
+        on stored.ledger_block = noted.ledger_block and stored.ledger_batch < 0
     where
         stored.ledger_block is not null
         {%- if manifest.undone %}

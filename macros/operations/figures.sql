@@ -109,14 +109,20 @@
     {% for number in (batches.later if batches else []) if number in told.appended %}
         {% do counts.append(told.appended[number]) %}
     {% endfor %}
-    {% do counts.append(collapsing._rows_of(
+    {% set counted = collapsing._rows_of(
         'select count_if(ledger_sign = 1), count_if(ledger_sign = -1), count_if(ledger_sign = 0 and '
-        ~ adapter.quote(settings.key[0]) ~ ' is not null) from ' ~ ledger ~ ' where ledger_batch in (' ~ unknown | join(', ') ~ ')'
-    )[0]) if unknown %}
+        ~ adapter.quote(settings.key[0]) ~ ' is not null), count_if(ledger_sign = -1 and ledger_batch < 0) from ' ~ ledger
+        ~ ' where ledger_batch in (' ~ unknown | join(', ') ~ ')'
+    )[0] if unknown else [0, 0, 0, 0] %}
+    {% do counts.append(counted) %}
     {% set states, cancels, tombstones = counts | sum(attribute='0'), counts | sum(attribute='1'), counts | sum(attribute='2') %}
     {% set rows, engine = states + cancels + tombstones, collapsing._engine(settings) %}
-    {% set live = none if engine.keeps_every_row and not engine.adds_up else states - cancels %}
-    {% set dead = rows - live - tombstones if live is not none else none %}
+    {#- what an optimize has left is not dead: signed rows leave cancel rows too -#}
+    {% set dead = [2 * (cancels - counted[3]), rows - tombstones] | min %}
+    {% set live = rows - tombstones - dead - (0 if engine.shows_cancel_rows else counted[3]) %}
+    {% if engine.keeps_every_row and not engine.adds_up %}
+        {% set live, dead = none, none %}
+    {% endif %}
     {{ return({
         'rows': rows, 'live': live, 'dead': dead, 'tombstones': tombstones,
         'dead_share': (dead / rows) | round(3) if dead else 0 if dead == 0 else none

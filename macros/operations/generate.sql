@@ -3,11 +3,7 @@
         {% set node = collapsing._asked_stage('generate', stage) %}
         {% set relation = collapsing._relation_of_stage('generate', node) %}
         {% set columns = collapsing._columns_of_query('select * from ' ~ relation) %}
-        {% for column in columns if column.name.lower().startswith('ledger_') %}
-            {% do collapsing._raise(
-                node.name, "it cannot be a stage: its column '" ~ column.name ~ "' begins with ledger_: such names are reserved for the package"
-            ) %}
-        {% endfor %}
+        {% do collapsing._check_stage_names(columns, node.name) %}
         {% set rows = collapsing._profile_columns(relation, columns) %}
         {% set guess = collapsing._guess_settings(node, columns, rows) %}
         {% set files = collapsing._generated_files(node, columns, rows, guess) %}
@@ -61,13 +57,17 @@
 #}
 {% macro _guess_settings(node, columns, rows) %}
     {% set name = modules.re.sub('^(stg|stage|staging|src|source|raw|base|landing)_+', '', node.name) or node.name %}
+    {#- of letters that a table's name may have without quotes -#}
+    {% set name = modules.re.sub('[^A-Za-z0-9_]+', '_', name) %}
     {% set filled, candidates = columns | selectattr('filled', 'equalto', rows) | list, {} %}
     {% set mark = collapsing._guess_mark(columns, rows) %}
     {% set free = filled | reject('equalto', mark) | list %}
     {% do candidates.update({'version': collapsing._ranked_columns(free, collapsing._version_names())}) %}
     {% set version = candidates.version | first if candidates.version else none %}
     {% set tokens = [] %}
-    {% for column in collapsing._ranked_columns(free | reject('equalto', version) | list, collapsing._block_names()) %}
+    {#- the id of a job is the key of jobs -#}
+    {% set own = collapsing._ranked_columns(free, collapsing._key_names(name)[:1]) %}
+    {% for column in collapsing._ranked_columns(free | reject('in', [version] + own) | list, collapsing._block_names()) %}
         {#- a moment that hardly two rows share is not when a load arrived -#}
         {% do tokens.append(column) if not column.dtype.startswith('timestamp') or rows < 20 or column.distinct * 2 <= rows %}
     {% endfor %}

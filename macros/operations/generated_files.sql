@@ -18,7 +18,7 @@
     {% endif %}
     {% set group = collapsing._guess_group(columns, rows, guess) %}
     {% set measures = collapsing._guess_measures(columns, guess, group) %}
-    {% set sums = name ~ ('_by_' ~ modules.re.sub('\\W+', '_', group.name) | lower if group else '_in_total') %}
+    {% set sums = name ~ ('_by_' ~ modules.re.sub('[^A-Za-z0-9_]+', '_', group.name) | lower if group else '_in_total') %}
     {% do files.update({
         'models/' ~ ledger ~ '.sql': collapsing._generated_ledger(source, rows, guess),
         'models/' ~ live ~ '.sql': collapsing._generated_view("select * from {{ collapsing.final(ref('" ~ ledger ~ "')) }}"),
@@ -166,8 +166,10 @@
 {# Returns the measures of a first projection: how many rows, and the sums of up to three numbers, {name: aggregate}. #}
 {% macro _guess_measures(columns, guess, group) %}
     {% set taken = [guess.key, guess.version, guess.mark, guess.block, group] %}
-    {% set measures, is_name = {'row_count': 'count(*)'}, '(?i)(^|_)(id|key|no|nr|number|code|year|month|day|position|offset)$' %}
-    {% for column in columns if column not in taken and column.name != 'row_count'
+    {% set names = columns | map(attribute='name') | map('lower') | list %}
+    {% set count = 'row_count' if 'row_count' not in names else 'row_count_of_' ~ guess.name %}
+    {% set measures, is_name = {count: 'count(*)'}, '(?i)(^|_)(id|key|no|nr|number|code|year|month|day|position|offset)$' %}
+    {% for column in columns if column not in taken
         and modules.re.search('^(decimal|double|float|int|bigint|smallint)', column.dtype)
         and not modules.re.search(is_name, column.name) and measures | length < 4 %}
         {% do measures.update({column.name: 'sum(' ~ collapsing._plain_name(column.name) ~ ')'}) %}

@@ -53,7 +53,8 @@
         {% for figure, limit in limits.items() %}
             {% set value = figures.get(figure) %}
             {% set value = value | length if value is mapping else value %}
-            {% if figure == 'age_minutes' and value is none and figures.kind == 'ledger' %}
+            {% set is_split = figures.state.startswith('split') %}
+            {% if figure == 'age_minutes' and value is none and figures.kind == 'ledger' and not is_split %}
                 {% do above.append(figures.model ~ ': it has no batch yet') %}
             {% elif value is number and value > limit %}
                 {% do above.append(figures.model ~ ': ' ~ figure ~ ' is ' ~ value ~ ', above ' ~ limit) %}

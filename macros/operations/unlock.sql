@@ -2,6 +2,7 @@
     {% if execute %}
         {% set node = collapsing._asked_model('unlock', model) %}
         {% do collapsing._kind_of(node, 'unlock') %}
+        {% do collapsing._check_one_shard(node) %}
         {% set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias) %}
         {% set lock = collapsing._lock_on(relation) %}
         {#- of a run that died while it replaced a stale lock -#}

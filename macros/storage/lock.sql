@@ -16,10 +16,11 @@
         {% set lock = collapsing._take_over(name, relation, lock) %}
     {% endif %}
     {% if lock.run != invocation_id %}
+        {% set shard = collapsing._shard_of_run() %}
         {{ collapsing._raise(
             name, relation ~ ' is being written by the dbt run ' ~ lock.run ~ ' since ' ~ lock.since
             ~ ' UTC. Wait until it has ended; if it was killed, remove its lock: dbt run-operation collapsing.unlock'
-            ~ " --args '{model: " ~ name ~ "}' (a run that starts more than " ~ var('collapsing_lock_timeout_hours', 6)
+            ~ " --args '{model: " ~ name ~ "}'" ~ (" --vars '{collapsing_shard: " ~ shard ~ "}'" if shard is not none) ~ " (a run that starts more than " ~ var('collapsing_lock_timeout_hours', 6)
             ~ ' hours after that removes it by itself: the variable collapsing_lock_timeout_hours)'
         ) }}
     {% endif %}

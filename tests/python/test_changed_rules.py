@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from support.dbt_project import VIEW, DbtProject, model, statement_of
+from support.dbt_project import VIEW, DbtProject, given, model, statement_of
 from support.failpoint import Failpoint
 from support.lives import operate
 
 REPLACING = {"engine": "replacing", "key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 VERSIONED = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 FEED = {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign", "order_by": "position", "block": "block"}
+STAGE = VIEW + "select * except (ledger), try_cast(part as double) as half from kept.arrived where ledger = '{}'"
 LEDGERS = {
     "parted": REPLACING | {"partition_by": "part"},
     "forgetting": REPLACING | {"tombstone_retention": 10},
     "feed": FEED,
     "counted": VERSIONED,
     "regions": VERSIONED,
+    "lonely": {"key": "id", "version": "version", "input": "signed", "sign": "sign", "block": "block", "optimize": "auto"},
+    "restored": FEED,
+    "halves": VERSIONED | {"key": "half"},
 }
 
 
@@ -36,7 +42,7 @@ def project(make_project) -> DbtProject:
     files["models/wide_counted.sql"] = _wide("left", "counted")
     for name, settings in LEDGERS.items():
         # signs as text, as a file of JSON lines may have them
-        files[f"models/stage_{name}.sql"] = f"{VIEW}select * except (ledger) from kept.arrived where ledger = '{name}'"
+        files[f"models/stage_{name}.sql"] = STAGE.format(name)
         files[f"models/{name}.sql"] = model(f"ledger(ref('stage_{name}'))", settings)
     for name in [*LEDGERS, "sums", "wide", "wide_counted"]:
         files[f"models/live_{name}.sql"] = f"{VIEW}select * from {{{{ collapsing.final(ref('{name}')) }}}}"
@@ -53,6 +59,12 @@ def project(make_project) -> DbtProject:
 def _stage(project: DbtProject, ledger: str, block: str, *rows: str) -> None:
     """Stage rows of (id, version, is_deleted, sign, position, part, other)."""
     project.sql(f"insert into kept.arrived values {', '.join(f'({ledger!r}, {block!r}, {row})' for row in rows)}")
+
+
+def _without_block(project: DbtProject, block: str) -> None:
+    """Take a block out of the stage of `restored`."""
+    project.write("models/stage_restored.sql", f"{STAGE.format('restored')} and block <> '{block}'")
+    project.run("run", "--select", "stage_restored")
 
 
 def test_partitions_that_a_base_was_written_by_are_not_taken_away(project) -> None:
@@ -141,6 +153,43 @@ def test_a_joined_ledger_is_marked_with_the_rules_of_the_rows_that_it_has(projec
     project.write("models/wide_counted.sql", _wide("left", "counted"))
     project.run("run", "--select", "wide_counted")
     assert project.rows("select count(*) from live_wide_counted") == [(3,)]
+
+
+def test_cancel_rows_that_an_optimize_leaves_are_not_dead(project) -> None:
+    _stage(project, "lonely", "a", "1, 1, false, '-1', 1, '1', 7", "1, 2, false, '1', 2, '1', 7")
+    project.run("run", "--select", "lonely", "live_lonely")
+    assert project.batches("kept.lonely") == [-1]
+    _stage(project, "lonely", "b", "2, 1, false, '1', 3, '2', 7")
+    project.run("run", "--select", "lonely")
+    assert project.batches("kept.lonely") == [-1, 2]
+    assert project.rows("select count(*) from live_lonely") == [(3,)]
+
+
+def test_the_block_of_a_row_that_an_undo_has_restored_is_noted(project) -> None:
+    """Its batch is taken back, its block is to be read again, and the base has the row under that block."""
+    _stage(project, "restored", "a", "1, 1, false, '1', 1, '1', 7")
+    project.run("run", "--select", "restored")
+    _stage(project, "restored", "b", "1, 1, false, '-1', 2, '1', 7", "1, 1, false, '1', 3, '2', 7")
+    project.run("run", "--select", "restored", "live_restored")
+    assert operate(project, "undo", model="restored", batch=2, unread=True).success
+    _without_block(project, "b")
+    assert operate(project, "optimize", model="restored").success
+    assert project.rows("select part from live_restored") == [("1",)]
+    properties = {"name": "restored", "data_tests": [{"collapsing.complete": given(stage="ref('stage_restored')")}]}
+    project.write("models/restored.yml", json.dumps({"models": [properties]}))
+    assert set(project.run("test", "--select", "restored").values()) == {"pass"}
+
+
+def test_the_life_of_keys_that_are_equal_and_read_differently_is_one(project) -> None:
+    for version, half in ((1, "0.0"), (2, "-0.0")):
+        _stage(project, "halves", half, f"1, {version}, false, null, 0, '{half}', 0")
+        project.run("run", "--select", "halves")
+    life = "{{ collapsing.explain_key(ref('halves'), '0.0') }}"
+    project.write("models/life.sql", f"{VIEW}select * from {life}")
+    project.run("run", "--select", "life")
+    told = project.rows("select place, batch, step from life order by place")
+    assert [place for place, *_ in told] == list(range(1, len(told) + 1))
+    assert [step for _, batch, step in told if batch == 2] == ["staged", "appended", "appended", "state"]
 
 
 @pytest.mark.only("parquet", "s3", "cluster", "connect")  # the others list no columns

@@ -127,8 +127,9 @@ def test_a_run_that_is_not_about_one_shard_is_refused(folded: DbtProject, capsys
         ("test", "--select", "places"),
     ):
         assert say_which in folded.fails(*command), command
-    folded.fails("run-operation", "collapsing.status", "--args", '{"model": "by_block"}')
-    assert say_which in capsys.readouterr().out
+    for operation in ("status", "unlock"):
+        folded.fails("run-operation", f"collapsing.{operation}", "--args", '{"model": "by_block"}')
+        assert say_which in capsys.readouterr().out, operation
     said = folded.fails("run", "--select", "by_block", variables={"collapsing_shard": 2})
     assert "collapsing_shard must be from 0 to 1, because its keys are split into 2 shards; given: 2" in said
     said = folded.fails("run", "--select", "by_block", variables={"collapsing_shard": "first"})

@@ -299,6 +299,7 @@ CHANGES = ", ".join(f"({n % 9}, {n}L, '{'cuuud'[n % 5]}', {n % 4}, date'2026-01-
 STAGES = {
     "models/stg_parcels.sql": f"{VIEW}select * from values {PARCELS} "
     "as t (parcel_id, updated_at, is_deleted, status, weight, source_file)",
+    "models/stg_jobs.sql": f"{VIEW}select id % 12 as job_id, timestamp_seconds(id) as updated_at, id % 3 as row_count from range(30)",
     "models/colours.sql": VIEW + "select * from values ('r', 'red'), ('g', 'green') as t (code, label)",
     "models/nameless.sql": VIEW + "select cast(null as int) as id, 1.5D as amount",
     "models/sources.yml": "sources: [{name: feed, schema: tools_feed, tables: [{name: changes}]}]",
@@ -313,7 +314,7 @@ def generated(tools) -> DbtProject:
     tools.sql("create schema if not exists tools_feed")
     columns = "(id, lsn, op, `net amount`, ingested_on)"
     tools.sql(f"create table tools_feed.changes using parquet as select * from values {CHANGES} as t {columns}")
-    tools.run("run", "--select", "stg_parcels", "colours", "nameless")
+    tools.run("run", "--select", "stg_parcels", "stg_jobs", "colours", "nameless")
     return tools
 
 
@@ -351,6 +352,9 @@ def test_generate_finds_key_version_deletes_and_blocks(generated, capsys) -> Non
     parcels = _generate(generated, capsys, "stg_parcels")["models/parcels_ledger.sql"]
     chosen = ["'key': 'parcel_id'", "'version': 'updated_at'", "'is_deleted': 'is_deleted'", "'block': 'source_file'"]
     assert settings + ",\n".join(f"    {one}" for one in chosen) + "\n}}) }}" in parcels
+    jobs = _generate(generated, capsys, "stg_jobs")
+    assert "'key': 'job_id'" in jobs["models/jobs_ledger.sql"] and "'block'" not in jobs["models/jobs_ledger.sql"]
+    assert "'row_count_of_jobs': 'count(*)'" in jobs["models/jobs_by_row_count_projection.sql"]
 
 
 def test_generate_says_what_is_wrong_with_its_argument(generated, capsys) -> None:
@@ -361,4 +365,4 @@ def test_generate_says_what_is_wrong_with_its_argument(generated, capsys) -> Non
     allowed = "generate needs 'stage', the name of a model, a seed or a snapshot, or a source as source_name.table_name; given: "
     assert allowed + "nothing" in said and allowed + "stg_parcel" in said
     assert "generate finds no key in the stage 'nameless'" in said
-    assert "model 'orders': it cannot be a stage: its column 'ledger_sign' begins" in said
+    assert "model 'orders': the stage's column 'ledger_sign' begins" in said
