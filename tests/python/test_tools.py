@@ -299,7 +299,8 @@ CHANGES = ", ".join(f"({n % 9}, {n}L, '{'cuuud'[n % 5]}', {n % 4}, date'2026-01-
 STAGES = {
     "models/stg_parcels.sql": f"{VIEW}select * from values {PARCELS} "
     "as t (parcel_id, updated_at, is_deleted, status, weight, source_file)",
-    "models/stg_jobs.sql": f"{VIEW}select id % 12 as job_id, timestamp_seconds(id) as updated_at, id % 3 as row_count from range(30)",
+    "models/stg_jobs.sql": VIEW
+    + "select id % 12 as job_id, timestamp_seconds(id) as updated_at, id % 3 as row_count from range(30)",
     "models/colours.sql": VIEW + "select * from values ('r', 'red'), ('g', 'green') as t (code, label)",
     "models/nameless.sql": VIEW + "select cast(null as int) as id, 1.5D as amount",
     "models/sources.yml": "sources: [{name: feed, schema: tools_feed, tables: [{name: changes}]}]",
