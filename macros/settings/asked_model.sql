@@ -65,10 +65,14 @@
 {% endmacro %}
 
 
-{# Returns the graph's node of the model that an operation is asked about, by its name. #}
+{# Returns the graph's node of the model that an operation is asked about, by its name, or of a version `name.v<version>`. #}
 {% macro _asked_model(operation, name, kinds=['ledger', 'projection']) %}
     {% set models = graph.nodes.values() | selectattr('resource_type', 'equalto', 'model') | list %}
-    {% set found = models | selectattr('name', 'equalto', name) | list %}
+    {% set found = [] %}
+    {#- of a model's versions the latest, as for ref(), unless one is named: orders.v1 -#}
+    {% for node in models if name in [node.name, node.name ~ '.v' ~ node.version] %}
+        {% do found.append(node) if name != node.name or node.version in [none, node.latest_version] %}
+    {% endfor %}
     {% if not found %}
         {% set names = [] %}
         {% for node in models if collapsing._kind_if_any(node) in kinds %}
