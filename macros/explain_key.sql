@@ -79,7 +79,7 @@
     its column; text that is no such value is an error, for outside of ANSI mode it would be NULL, or another value, without a word.
 #}
 {% macro _is_given_key(model_name, settings, columns, key) %}
-    {% set conditions, failures, wrongs = [], [], [] %}
+    {% set conditions, checks, wrongs = [], [], [] %}
     {% for value in collapsing._values_of_key(model_name, settings.key, key) %}
         {% set name = settings.key[loop.index0] %}
         {% set dtype = collapsing._ddl_type((columns | selectattr('name', 'equalto', name) | first).dtype) %}
@@ -88,17 +88,11 @@
         {% if '<' in dtype %}
             {% do collapsing._raise(model_name, "explain_key: no value can be given of '" ~ name ~ "', which is " ~ dtype) %}
         {% endif %}
-        {#- binary as base64, as the life shows it; a decimal is not rounded -#}
-        {% set typed = 'try_to_binary(' ~ text ~ ", 'base64')" if dtype == 'binary'
-            else 'try_cast(' ~ text ~ ' as ' ~ dtype ~ ')' %}
-        {% set is_wrong = typed ~ ' is null' %}
-        {% if dtype.startswith('decimal') %}
-            {% set is_wrong = is_wrong ~ ' or coalesce(' ~ typed ~ ' <> try_cast(' ~ text ~ ' as decimal(38, 18)), false)' %}
-        {% endif %}
-        {% do failures.append('false' if is_text else is_wrong) %}
+        {% set typed = collapsing._value_of_type(text, dtype) %}
+        {% do checks.append('false' if is_text else collapsing._is_no_value(text, dtype)) %}
         {% do conditions.append(adapter.quote(name) ~ ' = ' ~ (text if is_text else typed)) %}
     {% endfor %}
-    {% for is_wrong in collapsing._rows_of('select ' ~ failures | join(', '))[0] %}
+    {% for is_wrong in collapsing._rows_of('select ' ~ checks | join(', '))[0] %}
         {% do collapsing._raise(model_name, 'explain_key: ' ~ wrongs[loop.index0]) if is_wrong %}
     {% endfor %}
     {{ return(conditions | join(' and ')) }}
@@ -234,4 +228,18 @@ states as (
         {% set what = row[3] ~ (', undo of ' ~ undoes[row[1]] if is_undo else '') %}
         {% do print('  %-6s %-9s %-14s %s' | format(row[1] if row[1] is not none else '-', row[2], what, row[4] or '')) %}
     {% endfor %}
+{% endmacro %}
+
+
+{# Returns SQL for text as a value of a type, NULL where it is none; of binary as base64, as the life of a key shows it. #}
+{% macro _value_of_type(text, dtype) %}
+    {{ return('try_to_binary(' ~ text ~ ", 'base64')" if dtype == 'binary' else 'try_cast(' ~ text ~ ' as ' ~ dtype ~ ')') }}
+{% endmacro %}
+
+
+{# Returns SQL that is true for text that is no value of a type: a decimal is not rounded. #}
+{% macro _is_no_value(text, dtype) %}
+    {% set value = collapsing._value_of_type(text, dtype) %}
+    {% set is_rounded = ' or coalesce(' ~ value ~ ' <> try_cast(' ~ text ~ ' as decimal(38, 18)), false)' %}
+    {{ return(value ~ ' is null' ~ (is_rounded if dtype.startswith('decimal') else '')) }}
 {% endmacro %}

@@ -13,7 +13,7 @@ from support.lives import operate
 REPLACING = {"engine": "replacing", "key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 VERSIONED = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 FEED = {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign", "order_by": "position", "block": "block"}
-STAGE = VIEW + "select * except (ledger), try_cast(part as double) as half from kept.arrived where ledger = '{}'"
+STAGE = "select * except (ledger), try_cast(part as double) as half from kept.arrived where ledger = '{}'"
 LEDGERS = {
     "parted": REPLACING | {"partition_by": "part"},
     "forgetting": REPLACING | {"tombstone_retention": 10},
@@ -42,7 +42,7 @@ def project(make_project) -> DbtProject:
     files["models/wide_counted.sql"] = _wide("left", "counted")
     for name, settings in LEDGERS.items():
         # signs as text, as a file of JSON lines may have them
-        files[f"models/stage_{name}.sql"] = STAGE.format(name)
+        files[f"models/stage_{name}.sql"] = VIEW + STAGE.format(name)
         files[f"models/{name}.sql"] = model(f"ledger(ref('stage_{name}'))", settings)
     for name in [*LEDGERS, "sums", "wide", "wide_counted"]:
         files[f"models/live_{name}.sql"] = f"{VIEW}select * from {{{{ collapsing.final(ref('{name}')) }}}}"
@@ -63,7 +63,7 @@ def _stage(project: DbtProject, ledger: str, block: str, *rows: str) -> None:
 
 def _without_block(project: DbtProject, block: str) -> None:
     """Take a block out of the stage of `restored`."""
-    project.write("models/stage_restored.sql", f"{STAGE.format('restored')} and block <> '{block}'")
+    project.write("models/stage_restored.sql", f"{VIEW}{STAGE.format('restored')} and block <> '{block}'")
     project.run("run", "--select", "stage_restored")
 
 
