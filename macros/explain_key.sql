@@ -240,6 +240,7 @@ states as (
 {# Returns SQL that is true for text that is no value of a type: a decimal is not rounded. #}
 {% macro _is_no_value(text, dtype) %}
     {% set value = collapsing._value_of_type(text, dtype) %}
-    {% set is_rounded = ' or coalesce(' ~ value ~ ' <> try_cast(' ~ text ~ ' as decimal(38, 18)), false)' %}
-    {{ return(value ~ ' is null' ~ (is_rounded if dtype.startswith('decimal') else '')) }}
+    {% set scale = (modules.re.search('^decimal\\(\\d+,\\s*(\\d+)', dtype) or [none, none])[1] %}
+    {% set is_rounded = ' or length(regexp_extract(trim(' ~ text ~ "), '[.]([0-9]*?)0*$', 1)) > " ~ scale if scale is not none %}
+    {{ return(value ~ ' is null' ~ is_rounded) }}
 {% endmacro %}

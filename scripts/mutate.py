@@ -102,8 +102,7 @@ MUTANTS = [
     Mutant(COMBINE, "'ledger_sign', if(new.ledger_delete, 0, 1)", "'ledger_sign', if(new.ledger_delete, 1, 0)", "engines"),
     Mutant(UNVERSIONED, "version ~ ') <= max('", "version ~ ') < max('", "decisions"),
     Mutant(UNVERSIONED, "1 preceding), 2, 1)'", "1 preceding), 1, 2)'", "decisions"),
-    Mutant(VERSIONED, "['ledger_delete', 'ledger_arrival']", "['ledger_arrival', 'ledger_delete']", "engines"),
-    Mutant(REPLACING, "settings.version + ['ledger_arrival']", "['ledger_arrival'] + settings.version", "engines"),
+    Mutant(REPLACING, "settings.version + ['ledger_arrival']", "['ledger_arrival'] + settings.version", "changed_rules"),
     Mutant(COMBINE, "if looked_up else 'cast(null as int)' }},", "if not looked_up else 'cast(null as int)' }},", "engines"),
     # other engines
     Mutant(UNVERSIONED, "order='ledger_skipped, ledger_delete, '", "order='ledger_skipped, ledger_delete desc, '"),

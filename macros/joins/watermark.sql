@@ -85,8 +85,7 @@
     {% if described and not fits %}
         {% set stale = 'its table is not one that this package has created, in the format of the model' %}
     {% endif %}
-    {% set has_other_rules = described and collapsing._changed_rules(described, settings) | length > 0 %}
-    {% if fits and has_other_rules %}
+    {% if fits and collapsing._changed_rules(described, settings) %}
         {% set stale = 'its settings or the ledgers that it reads are not those that it was built from' %}
     {% endif %}
     {% set unread = sides | selectattr('after', 'none') | list or collapsing._sides_with_news(sides) %}
@@ -106,11 +105,12 @@
         model.name, stale ~ ': building it again from the whole of ' ~ sides | map(attribute='name') | join(', ')
     ) if stale %}
     {#- a table without batches is marked with the rules that its first rows follow -#}
+    {% set stored_rules = collapsing._property_in(described, 'collapsing.rules') if described else none %}
     {% set created = not fits or changes.added or changes.other or (stale and not batches) %}
     {% set whole = created or not batches or stale or should_full_refresh() %}
     {% do collapsing._read_all(sides) if whole %}
     {{ return({
-        'is_due': true, 'has_other_rules': has_other_rules, 'created': created, 'rebuild': whole and not created and batches is not none, 'whole': whole, 'added': [],
+        'is_due': true, 'has_other_rules': stored_rules != collapsing._rules_of(settings), 'created': created, 'rebuild': whole and not created and batches is not none, 'whole': whole, 'added': [],
         'wanted': wanted, 'stored': (wanted if created else described.columns) | map(attribute='name') | list,
         'reads': not flags.EMPTY and (not whole or sides[0].upto > 0 or (batches is not none and not created))
     }) }}

@@ -13,16 +13,19 @@ from support.lives import operate
 REPLACING = {"engine": "replacing", "key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 VERSIONED = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 FEED = {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign", "order_by": "position", "block": "block"}
-STAGE = "select * except (ledger), try_cast(part as double) as half from kept.arrived where ledger = '{}'"
+NUMBERS = "try_cast(part as double) as half, try_cast(part as decimal(38, 0)) as exact"
+STAGE = f"select * except (ledger), {NUMBERS} from kept.arrived where ledger = '{{}}'"
 LEDGERS = {
     "parted": REPLACING | {"partition_by": "part"},
     "forgetting": REPLACING | {"tombstone_retention": 10},
+    "combining": REPLACING | {"combine": {"other": "old.other + new.other"}},
     "feed": FEED,
     "counted": VERSIONED,
     "regions": VERSIONED,
     "lonely": {"key": "id", "version": "version", "input": "signed", "sign": "sign", "block": "block", "optimize": "auto"},
     "restored": FEED,
     "halves": VERSIONED | {"key": "half"},
+    "exact": VERSIONED | {"key": "exact"},
 }
 
 
@@ -89,6 +92,13 @@ def test_a_tombstone_that_keeps_older_rows_of_later_batches_out_is_not_forgotten
     assert operate(project, "optimize", model="forgetting").success
     assert project.rows("select id from live_forgetting") == [(2,)]
     assert project.rows("select count(*) from forgetting") == [(1,)]
+
+
+def test_events_are_combined_in_the_order_of_versions_whatever_block_comes_first(project) -> None:
+    _stage(project, "combining", "a", "1, 2, false, null, 0, 'x', 10")
+    _stage(project, "combining", "b", "1, 1, false, null, 0, 'x', 1")
+    project.run("run", "--select", "combining", "live_combining")
+    assert project.rows("select version, other from live_combining") == [(2, 11)]
 
 
 def test_a_cancel_row_whose_sign_is_text_comes_before_its_state_row(project) -> None:
@@ -178,6 +188,16 @@ def test_the_block_of_a_row_that_an_undo_has_restored_is_noted(project) -> None:
     properties = {"name": "restored", "data_tests": [{"collapsing.complete": given(stage="ref('stage_restored')")}]}
     project.write("models/restored.yml", json.dumps({"models": [properties]}))
     assert set(project.run("test", "--select", "restored").values()) == {"pass"}
+
+
+def test_a_decimal_that_is_asked_for_is_not_rounded(project) -> None:
+    _stage(project, "exact", "a", "1, 1, false, null, 0, '2', 0")
+    project.run("run", "--select", "exact")
+    project.write("models/life.sql", VIEW + "select * from {{ collapsing.explain_key(ref('exact'), '1.5') }}")
+    assert "'1.5' is not a valid value of 'exact', which is decimal(38,0)" in project.fails("run", "--select", "life")
+    project.write("models/life.sql", VIEW + "select * from {{ collapsing.explain_key(ref('exact'), '2.0') }}")
+    project.run("run", "--select", "life")
+    assert project.rows("select step from life order by place") == [("staged",), ("appended",), ("state",)]
 
 
 def test_the_life_of_keys_that_are_equal_and_read_differently_is_one(project) -> None:
