@@ -159,7 +159,7 @@
         {% set base = 1 if is_behind_base and upto < in_base[0] else 0 %}
         {% set unread = counting | select('gt', upto) | list | length %}
         {% set kind = 'joined ledger' if collapsing._is_joined(reader) else 'projection' %}
-        {% do lags.append({'kind': kind, 'name': reader.name, 'batch': upto, 'lag_batches': base + unread}) %}
+        {% do lags.append({'kind': kind, 'name': collapsing._name_to_ask(reader), 'batch': upto, 'lag_batches': base + unread}) %}
     {% endfor %}
     {{ return(lags | sort(attribute='name')) }}
 {% endmacro %}
@@ -231,7 +231,7 @@
     {% set batches = collapsing._batches_of(collapsing._built_relation(ledger)) %}
     {% set told = collapsing._told_by_manifest(collapsing._built_relation(ledger), batches) %}
     {% set lags = collapsing._lags_of(ledger, batches, told.counting) %}
-    {% set lag = lags | selectattr('name', 'equalto', node.name) | first %}
+    {% set lag = lags | selectattr('name', 'equalto', collapsing._name_to_ask(node)) | first %}
     {{ return({
         'model': node.name, 'kind': 'projection', 'state': 'built',
         'rows': collapsing._rows_of('select count(*) from ' ~ rows)[0][0],

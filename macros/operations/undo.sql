@@ -114,7 +114,7 @@
     {% if not settings.block and not choices.unread and not choices.redo %}
         {{ collapsing._raise(
             node.name, "without the setting 'block' every run reads the whole stage, also what was taken back: take those rows out of"
-            ~ " the stage first, and say so with --args '{model: " ~ node.name ~ ", unread: true}'"
+            ~ " the stage first, and say so with --args '{model: " ~ collapsing._name_to_ask(node) ~ ", unread: true}'"
         ) }}
     {% endif %}
 {% endmacro %}

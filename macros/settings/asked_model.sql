@@ -76,7 +76,7 @@
     {% if not found %}
         {% set names = [] %}
         {% for node in models if collapsing._kind_if_any(node) in kinds %}
-            {% do names.append(node.name) %}
+            {% do names.append(collapsing._name_to_ask(node)) %}
         {% endfor %}
         {{ exceptions.raise_compiler_error(
             'collapsing: ' ~ operation ~ " needs --args '{model: <name of a " ~ kinds | join(' or ') ~ ">}', one of: " ~ (names | sort | join(', ') or 'none')
@@ -84,6 +84,12 @@
         ) }}
     {% endif %}
     {{ return(found[0]) }}
+{% endmacro %}
+
+
+{# Returns the name by which _asked_model finds a node: of a model's versions all but the latest have their version in it. #}
+{% macro _name_to_ask(node) %}
+    {{ return(node.name ~ ('.v' ~ node.version if node.version not in [none, node.latest_version] else '')) }}
 {% endmacro %}
 
 
