@@ -83,14 +83,13 @@
     {% for value in collapsing._values_of_key(model_name, settings.key, key) %}
         {% set name = settings.key[loop.index0] %}
         {% set dtype = collapsing._ddl_type((columns | selectattr('name', 'equalto', name) | first).dtype) %}
-        {% set text, is_text = collapsing._text_literal(value | string), collapsing._is_text_type(dtype) %}
+        {% set text = collapsing._text_literal(value | string) %}
         {% do wrongs.append("'" ~ value ~ "' is not a valid value of '" ~ name ~ "', which is " ~ dtype) %}
         {% if '<' in dtype %}
             {% do collapsing._raise(model_name, "explain_key: no value can be given of '" ~ name ~ "', which is " ~ dtype) %}
         {% endif %}
-        {% set typed = collapsing._value_of_type(text, dtype) %}
-        {% do checks.append('false' if is_text else collapsing._is_no_value(text, dtype)) %}
-        {% do conditions.append(adapter.quote(name) ~ ' = ' ~ (text if is_text else typed)) %}
+        {% do checks.append(collapsing._is_no_value(text, dtype)) %}
+        {% do conditions.append(adapter.quote(name) ~ ' = ' ~ collapsing._value_of_type(text, dtype)) %}
     {% endfor %}
     {% for is_wrong in collapsing._rows_of('select ' ~ checks | join(', '))[0] %}
         {% do collapsing._raise(model_name, 'explain_key: ' ~ wrongs[loop.index0]) if is_wrong %}
@@ -233,6 +232,9 @@ states as (
 
 {# Returns SQL for text as a value of a type, NULL where it is none; of binary as base64, as the life of a key shows it. #}
 {% macro _value_of_type(text, dtype) %}
+    {% if collapsing._is_text_type(dtype) %}
+        {{ return(text) }}
+    {% endif %}
     {{ return('try_to_binary(' ~ text ~ ", 'base64')" if dtype == 'binary' else 'try_cast(' ~ text ~ ' as ' ~ dtype ~ ')') }}
 {% endmacro %}
 

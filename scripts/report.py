@@ -90,7 +90,7 @@ def figures_of(project: Project, name: str) -> dict[str, Any]:
         f" date_format(finished_at, 'yyyy-MM-dd HH:mm') as finished_at from {{{{ collapsing.history({ref}) }}}} order by batch"
     )
     [sizes] = project.rows(
-        f"select count(*) as stored, count_if(ledger_sign = 0) as tombstones,"
+        "select count(*) as stored, count_if(ledger_sign = 0) as tombstones,"
         f" (select count(*) from {{{{ collapsing.final({ref}) }}}}) as live from {{{{ collapsing.changes({ref}, after=0) }}}}"
         f"{is_a_row}"
     )

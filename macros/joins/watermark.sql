@@ -75,6 +75,7 @@
         is_due   whether there is anything to do
         whole    whether all rows are written anew, and nothing is to be cancelled
         reads    whether a batch is to be written
+        has_other_rules   whether the table is marked with other rules than those of the settings
     A table that no longer fits is rebuilt as a new base where its columns stay, so that readers never lose it; else it is
     created again.
 #}
@@ -84,8 +85,7 @@
     {% set fits = described and collapsing._is_appendable(ledger, described) %}
     {% if described and not fits %}
         {% set stale = 'its table is not one that this package has created, in the format of the model' %}
-    {% endif %}
-    {% if fits and collapsing._changed_rules(described, settings) %}
+    {% elif described and collapsing._changed_rules(described, settings) %}
         {% set stale = 'its settings or the ledgers that it reads are not those that it was built from' %}
     {% endif %}
     {% set unread = sides | selectattr('after', 'none') | list or collapsing._sides_with_news(sides) %}
@@ -110,7 +110,8 @@
     {% set whole = created or not batches or stale or should_full_refresh() %}
     {% do collapsing._read_all(sides) if whole %}
     {{ return({
-        'is_due': true, 'has_other_rules': stored_rules != collapsing._rules_of(settings), 'created': created, 'rebuild': whole and not created and batches is not none, 'whole': whole, 'added': [],
+        'is_due': true, 'created': created, 'rebuild': whole and not created and batches is not none, 'whole': whole, 'added': [],
+        'has_other_rules': stored_rules != collapsing._rules_of(settings),
         'wanted': wanted, 'stored': (wanted if created else described.columns) | map(attribute='name') | list,
         'reads': not flags.EMPTY and (not whole or sides[0].upto > 0 or (batches is not none and not created))
     }) }}

@@ -83,7 +83,8 @@
         {{ return(figures.dead_share) }}
     {% endif %}
     {% set row = collapsing._rows_of(
-        'select count(*), approx_count_distinct(struct(' ~ collapsing._row_list(settings.key + settings.partition_by) ~ ')) from ' ~ collapsing._visible_rows(ledger)
+        'select count(*), approx_count_distinct(struct(' ~ collapsing._row_list(settings.key + settings.partition_by) ~ ')) from '
+        ~ collapsing._visible_rows(ledger)
     )[0] %}
     {{ return([(row[0] - row[1]) / row[0], 0] | max if row[0] else 0) }}
 {% endmacro %}

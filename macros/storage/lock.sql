@@ -20,7 +20,9 @@
         {{ collapsing._raise(
             name, relation ~ ' is being written by the dbt run ' ~ lock.run ~ ' since ' ~ lock.since
             ~ ' UTC. Wait until it has ended; if it was killed, remove its lock: dbt run-operation collapsing.unlock'
-            ~ " --args '{model: " ~ collapsing._name_to_ask(collapsing._model_of(relation)) ~ "}'" ~ (" --vars '{collapsing_shard: " ~ shard ~ "}'" if shard is not none) ~ " (a run that starts more than " ~ var('collapsing_lock_timeout_hours', 6)
+            ~ " --args '{model: " ~ collapsing._name_to_ask(collapsing._model_of(relation)) ~ "}'"
+            ~ (" --vars '{collapsing_shard: " ~ shard ~ "}'" if shard is not none)
+            ~ " (a run that starts more than " ~ var('collapsing_lock_timeout_hours', 6)
             ~ ' hours after that removes it by itself: the variable collapsing_lock_timeout_hours)'
         ) }}
     {% endif %}

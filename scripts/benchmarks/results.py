@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import statistics
 from collections.abc import Iterator
@@ -112,6 +113,11 @@ class Results:
     def made_with(self) -> str:
         """The setting in words."""
         return ", ".join(f"{name} {_text(value)}" for name, value in self.setting.items()).replace("_", " ")
+
+    def add_parts(self, runs: list[list[tuple[str, float]]]) -> None:
+        """Add the statements of runs, each with its seconds."""
+        for statement, seconds in itertools.chain.from_iterable(runs):
+            self.parts.setdefault(statement, []).append(seconds)
 
     def write(self, folder: Path) -> Path:
         """Write the figures and a drawing of them; gives the path of the figures."""

@@ -113,9 +113,7 @@ def _compare_with_finals(bench: Bench, results: Results, change: Changes, has_me
 
     ways = {AGAIN: lambda: bench.run("joined_again"), KEPT: keep}
     compare(bench, results, change.title, ways, ours=KEPT, before=land, after=check)
-    for statements in heard[1:]:  # the first round warms up
-        for statement, seconds in statements:
-            results.parts.setdefault(statement, []).append(seconds)
+    results.add_parts(heard[1:])  # the first round warms up
 
 
 def _compare_with_merge(bench: Bench, results: Results, change: Changes) -> None:

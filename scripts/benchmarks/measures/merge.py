@@ -75,21 +75,11 @@ def run(bench: Bench, results: Results) -> None:
     bench.run("stg_events")
     usual = {"base": OURS, "ours": OURS, "before": stream.land, "after": check}
     what = f"{given['rows']:,} keys, {len(groups)} projection{'s' * (len(groups) > 1)}"
-    compare(
-        bench,
-        results,
-        f"The first load of {what}, in code that is not compiled yet",
-        ways,
-        rounds=1,
-        warm_up=0,
-        **usual,
-    )
+    compare(bench, results, f"The first load of {what}, in code that is not compiled yet", ways, rounds=1, warm_up=0, **usual)
     heard.clear()
     title = f"A batch of {given['batch']:,} into {what}, {given['order']}, {given['deletes']} % deletes"
     compare(bench, results, title, ways, warm_up=given["warm_up"], **usual)
-    for statements in heard[given["warm_up"] :]:
-        for statement, seconds in statements:
-            results.parts.setdefault(statement, []).append(seconds)
+    results.add_parts(heard[given["warm_up"] :])
     bench.console.print(shown_parts(results.parts, given["rounds"]))
     if given["form"] == "both":
         merged = {model: name for model, name in peers.items() if model in ("merged", "rewritten")}
