@@ -38,8 +38,9 @@ class Meter:
         first, second = self._counters(), self._counters()
         self._counted = {name: 2 * second[name] - first[name] for name in second}  # ClickHouse counts the counting too
         if self._has_proc:
-            for process in _processes():
-                (process / "clear_refs").write_text("5")  # forgets the most memory that it had so far
+            _of_processes(
+                lambda process: (process / "clear_refs").write_text("5")
+            )  # forgets the most memory that each had so far
             self._cpu = _cpu_seconds()
         self._clock = time.perf_counter()
 
@@ -48,7 +49,7 @@ class Meter:
         used = {"seconds": time.perf_counter() - self._clock}
         if self._has_proc:
             used["CPU seconds"] = _cpu_seconds() - self._cpu
-            used["peak MB"] = sum(_peak_bytes(process) for process in _processes()) / 1e6
+            used["peak MB"] = _of_processes(_peak_bytes) / 1e6
         for name, value in self._counters().items():
             used[name] = max(value - self._counted[name], 0)
         used["files read"] += self._files_read()
@@ -105,14 +106,21 @@ def _processes() -> Iterator[Path]:
             for task in (process / "task").iterdir():
                 with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                     waiting.extend(map(int, (task / "children").read_text().split()))
-            yield process
+        yield process
+
+
+def _of_processes(asked: Callable[[Path], float]) -> float:
+    """Add up what is asked of each process; one may end while it is asked."""
+    total = 0.0
+    for process in _processes():
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+            total += asked(process)
+    return total
 
 
 def _cpu_seconds() -> float:
     """Add up the seconds of CPU, of user and system, of all processes."""
-    ticks = 0
-    for process in _processes():
-        ticks += sum(map(int, (process / "stat").read_text().rsplit(")", 1)[1].split()[11:13]))
+    ticks = _of_processes(lambda process: sum(map(int, (process / "stat").read_text().rsplit(")", 1)[1].split()[11:13])))
     return ticks / os.sysconf("SC_CLK_TCK")
 
 
