@@ -337,6 +337,7 @@ def main() -> int:
     commands.add_parser("status")
     commands.add_parser("stop")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up, as after Ctrl-C
     try:
         if arguments.command == "status":
             return 0 if status() else 1

@@ -20,6 +20,7 @@ import charts
 import pages
 
 SHOWN = 90  # batches in a chart
+LEDGERS = ("ledger", "joined")  # what materializes them
 SLOW = 3  # times the median: such a batch is named
 DECISIONS = [
     ("applied", "blue", "changed the state of its key"),
@@ -63,10 +64,21 @@ class Project:
         shown = self.invoke("show", "--inline", sql, "--limit", "-1").results[0].agate_table
         return [dict(zip(shown.column_names, row, strict=True)) for row in shown.rows]
 
-    def models(self, kind: str) -> dict[str, Any]:
-        """Give the nodes of the ledgers, or of the projections, by name."""
-        named = {f"incremental_{kind}": True}
-        return {node.name: node for node in self.manifest.nodes.values() if node.config.materialized in named}
+    def models(self, *kinds: str) -> dict[str, Any]:
+        """Give the nodes of models by name, those of the materializations `incremental_<kind>`; of versions the latest."""
+        named = [f"incremental_{kind}" for kind in kinds]
+        return {
+            node.name: node
+            for node in self.manifest.nodes.values()
+            if node.config.materialized in named and node.version == node.latest_version
+        }
+
+    def key_of(self, node: Any) -> str:
+        """Give the first column of a ledger's key, which a joined ledger has of the first one that it reads."""
+        settings = node.config.meta["collapsing"]
+        if "key" not in settings:
+            return self.key_of(self.manifest.nodes[node.depends_on.nodes[0]])
+        return settings["key"] if isinstance(settings["key"], str) else settings["key"][0]
 
     def built(self, names: list[str]) -> list[str]:
         """Give the names of those models that have a table."""
@@ -82,9 +94,7 @@ class Project:
 def figures_of(project: Project, name: str) -> dict[str, Any]:
     """Ask for all that the page says about a ledger."""
     ref = f"ref('{name}')"
-    key = project.models("ledger")[name].config.meta["collapsing"].get("key")
-    # the row that stands for a batch without rows has no key; that of a joined ledger is its first ledger's
-    is_a_row = f" where `{key if isinstance(key, str) else key[0]}` is not null" if key else ""
+    ledger = project.models(*LEDGERS)[name]
     history = project.rows(
         "select batch, blocks, rows_read, to_json(decisions) as decisions, states, cancels, tombstones, undoes, seconds,"
         f" date_format(finished_at, 'yyyy-MM-dd HH:mm') as finished_at from {{{{ collapsing.history({ref}) }}}} order by batch"
@@ -92,7 +102,7 @@ def figures_of(project: Project, name: str) -> dict[str, Any]:
     [sizes] = project.rows(
         "select count(*) as stored, count_if(ledger_sign = 0) as tombstones,"
         f" (select count(*) from {{{{ collapsing.final({ref}) }}}}) as live from {{{{ collapsing.changes({ref}, after=0) }}}}"
-        f"{is_a_row}"
+        f" where `{project.key_of(ledger)}` is not null"  # the row that stands for a batch without rows has no key
     )
     readers = [
         other
@@ -122,7 +132,7 @@ def lag_of(ledger: str, projection: str) -> str:
 
 def rejects_of(project: Project, name: str) -> list[tuple[str, int]]:
     """Count the rejected rows, by reason; none if there is no such table."""
-    if "on_bad_rows" not in str(project.models("ledger")[name].config.meta):
+    if "on_bad_rows" not in str(project.models(*LEDGERS)[name].config.meta):
         return []
     relation = f"{{{{ collapsing.rejects(ref('{name}')) }}}}"
     column = "reason" if "reason" in columns_of(project, relation) else "ledger_reason"
@@ -332,7 +342,7 @@ def main() -> int:
     out = arguments.out.resolve()
     try:
         project = Project(arguments)
-        known = sorted(project.models("ledger"))
+        known = sorted(project.models(*LEDGERS))
         if not known:
             raise ReportError("the project has no ledger")
         for name in arguments.ledgers:
@@ -344,15 +354,15 @@ def main() -> int:
                 raise ReportError(f"not built yet, so that there is nothing to report: {', '.join(missing)}")
             print(f"Left out, not built yet: {', '.join(missing)}", file=sys.stderr)
         sections = [part for name in built for part in sections_of(name, figures_of(project, name))]
-    except ReportError as error:
+        lead = "What the ledgers hold, what became of the events, how far the projections have read, and what each batch took."
+        made = (
+            f"Made on {time.strftime('%Y-%m-%d %H:%M')} in {time.perf_counter() - started:.0f} seconds, "
+            f"from the tables of the project {project.manifest.metadata.project_name}."
+        )
+        pages.write_page(out, "Ledgers", lead, sections, made)
+    except (ReportError, OSError) as error:  # OSError: the page cannot be written
         print(f"scripts/report: {error}", file=sys.stderr)
         return 1
-    lead = "What the ledgers hold, what became of the events, how far the projections have read, and what each batch took."
-    made = (
-        f"Made on {time.strftime('%Y-%m-%d %H:%M')} in {time.perf_counter() - started:.0f} seconds, "
-        f"from the tables of the project {project.manifest.metadata.project_name}."
-    )
-    pages.write_page(out, "Ledgers", lead, sections, made)
     print(f"Report: {out}")
     return 0
 

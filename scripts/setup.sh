@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Sourced by scripts/demo, scripts/cluster, scripts/test and scripts/lint, which then call
+# Sourced by the scripts beside it, which then call
 #
 #   setup_environment               where things go: exports COLLAPSING_LOCAL, DBT_*, SPARK_LOCAL_IP
+#   setup_environment_of_user       the same for a project of the user's own: keeps its profiles, and what it is told of Spark
 #   setup_java                      finds Java 17 or 21 (installs 17 as root with apt-get), exports JAVA_HOME
 #   setup_venv requirements.txt     makes or mends .venv so that it holds this lock, sets VENV_PYTHON
 #   setup_classes                   after both: archives Spark's classes once, so that sessions start in half of the time
@@ -12,6 +13,7 @@
 # One line of progress a step. A step that cannot succeed says once what is wrong and what to type, and exits 1.
 # Written for bash 3.2 and later (macOS), for `set -euo pipefail`, for any current folder and for blanks in paths.
 
+unset CDPATH # with it cd prints where it went
 COLLAPSING_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 VENV=$COLLAPSING_ROOT/.venv
 VENV_PYTHON=$VENV/bin/python
@@ -40,11 +42,14 @@ setup_environment() {
     unset SPARK_HOME SPARK_CONF_DIR SPARK_REMOTE PYSPARK_SUBMIT_ARGS
 }
 
-# the same for a project of the user's own, which may have its profiles elsewhere
+# The same for a project of the user's own, which may have its profiles elsewhere, and a Spark that it is told of.
 setup_environment_of_user() {
-    local profiles=${DBT_PROFILES_DIR:-}
+    local name kept=()
+    for name in DBT_PROFILES_DIR SPARK_CONF_DIR SPARK_REMOTE PYSPARK_SUBMIT_ARGS; do
+        [ -z "${!name:-}" ] || kept+=("$name=${!name}")
+    done
     setup_environment
-    [ -z "$profiles" ] || export DBT_PROFILES_DIR="$profiles"
+    [ ${#kept[@]} = 0 ] || export "${kept[@]}"
 }
 
 # --- Java -----------------------------------------------------------------------------------------------------------
@@ -200,7 +205,10 @@ setup_other() {
         kind=${section%% *}
         grep -qxF "[$section]" "$others" || setup_stop "--$kind must be a release that requirements-other.txt has:" \
             "  $(sed -n "s/^\[$kind \(.*\)]$/\1/p" "$others" | tr '\n' ' ')" "or be left out; given: ${section#* }"
-        [ "$kind" = dbt ] || _for_release "${section#* }"
+        case $section in
+        spark\ *) _for_release "${section#* }" ;;
+        'dbt 1.9') _for_release 3.5 ;;
+        esac
     done
     VENV=$COLLAPSING_ROOT/.venv$(printf -- '-%s' "$@" | tr ' ' -)
     VENV_PYTHON=$VENV/bin/python

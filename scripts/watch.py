@@ -133,12 +133,24 @@ class Dbt:
             raise WatchError(f"dbt {asked}: {line} (the whole error is in {get_flags().LOG_PATH}/dbt.log)")
         return result
 
+    def models(self, *select: str) -> set[str]:
+        """Give the models that are selected, by the names that status tells them by."""
+        told = ["--resource-type", "model", "--output", "json", "--output-keys", "unique_id"]
+        listed = self.call("ls", *told, "--select", *select).result
+        return {name_of(self._manifest.nodes[json.loads(line)["unique_id"]]) for line in listed}
+
     def operation(self, name: str, **arguments: Any) -> str:
         """Run an operation of the package; gives what it prints."""
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             self.call("run-operation", f"collapsing.{name}", "--args", json.dumps(arguments))
         return printed.getvalue()
+
+
+def name_of(node: Any) -> str:
+    """Give the name by which status tells a model: of one with versions all but the latest have their number in it."""
+    version = getattr(node, "version", None)
+    return node.name if version in (None, getattr(node, "latest_version", None)) else f"{node.name}.v{version}"
 
 
 def telling_line(said: object) -> str:
@@ -174,9 +186,7 @@ class Watch:
     def __init__(self, dbt: Dbt, select: Sequence[str]) -> None:
         self._dbt, self._select = dbt, list(select)
         self.failed_looks = 0  # in a row
-        names = dbt.call("ls", "--resource-type", "model", "--output", "name", "--select", *self._select).result
-        ledgers = dbt.call("ls", "--resource-type", "model", "--output", "name", "--select", ALL[0]).result
-        self.ledgers = {name: Ledger(name) for name in sorted(set(names) & set(ledgers))}
+        self.ledgers = {name: Ledger(name) for name in sorted(dbt.models(*self._select) & dbt.models(ALL[0]))}
         if not self.ledgers:
             raise WatchError(f"no ledger is selected by {' '.join(self._select)}")
 
@@ -195,11 +205,11 @@ class Watch:
         told, failed = [], []
         for result in self._dbt.call("run", "--select", *self._select).result or []:
             status, message = str(result.status), result.message or ""
-            ledger = self.ledgers.get(result.node.name)
+            ledger = self.ledgers.get(name_of(result.node))
             if ledger and ledger.take(status, message, result.execution_time):
                 told.append(ledger)
             elif not ledger and status == "error":
-                failed.append(f"{result.node.name}: {telling_line(message)}")
+                failed.append(f"{name_of(result.node)}: {telling_line(message)}")
         return told, failed
 
 
@@ -324,6 +334,12 @@ def watch(options: argparse.Namespace, out: TextIO, stop: Stop) -> int:
         return _turns(options, screen, stop)
     except (WatchError, OSError) as error:  # OSError: the metrics cannot be written
         screen.complain(error)
+        return 1
+    except Exception as error:  # anything not foreseen: a line here, the stack in the log
+        import traceback
+
+        traceback.print_exc()
+        screen.complain(f"{type(error).__name__}: {error} (more in {options.log})")
         return 1
     finally:
         screen.close()

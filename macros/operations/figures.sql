@@ -9,10 +9,10 @@
     `state`.
 #}
 {% macro _ledger_figures(node, scan, skip_unbuilt=false) %}
-    {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
+    {% set settings = collapsing._ledger_settings(node) %}
     {% set is_split = collapsing._shards_of(node) and collapsing._shard_of_run() is none %}
     {% set figures = {
-        'model': node.name, 'kind': 'ledger', 'engine': settings.engine ~ (', input: ' ~ settings.input if not settings.join), 'state': 'built'
+        'model': collapsing._name_to_ask(node), 'kind': 'ledger', 'engine': settings.engine ~ (', input: ' ~ settings.input if not settings.join), 'state': 'built'
     } %}
     {% if skip_unbuilt and (is_split or adapter.get_relation(node.database, node.schema, node.alias) is none) %}
         {% do figures.update({'state': 'split into shards, say which: collapsing_shard' if is_split else 'not built'}) %}
@@ -92,7 +92,7 @@
     {% set folded = collapsing._manifest_of(ledger, batches, with_blocks=true).folded %}
     {% set row = collapsing._rows_of(
         'select count(distinct ' ~ collapsing._token(settings, columns) ~ '), count(*) from ' ~ collapsing._in_shard(stage, settings)
-        ~ ' where not ' ~ collapsing._is_block_folded(settings, columns, folded) ~ ' or ' ~ adapter.quote(settings.block) ~ ' is null'
+        ~ ' where ' ~ collapsing._is_unread(settings, columns, folded)
     )[0] %}
     {{ return({'unread_blocks': row[0], 'unread_rows': row[1]}) }}
 {% endmacro %}
@@ -224,7 +224,7 @@
 {# Returns the figures of a projection. #}
 {% macro _projection_figures(node) %}
     {% set projection = collapsing._built_relation(node) %}
-    {% set settings = collapsing._projection_settings(node.name, node.config.meta.collapsing) %}
+    {% set settings = collapsing._projection_settings(node) %}
     {% set rows = collapsing._visible_rows(projection) %}
     {% set final = collapsing._final_of_projection(projection, settings, collapsing._types_of(projection), rows) %}
     {% set ledger = collapsing._ledger_of(node) %}
@@ -233,7 +233,7 @@
     {% set lags = collapsing._lags_of(ledger, batches, told.counting) %}
     {% set lag = lags | selectattr('name', 'equalto', collapsing._name_to_ask(node)) | first %}
     {{ return({
-        'model': node.name, 'kind': 'projection', 'state': 'built',
+        'model': collapsing._name_to_ask(node), 'kind': 'projection', 'state': 'built',
         'rows': collapsing._rows_of('select count(*) from ' ~ rows)[0][0],
         'groups': collapsing._rows_of('select count(*) from ' ~ final)[0][0],
         'ledger': ledger.name, 'last_batch': lag.batch, 'lag_batches': lag.lag_batches,

@@ -449,6 +449,7 @@ def main() -> int:
     parser.add_argument("--file-format", choices=FORMATS)
     parser.add_argument("--keep", action="store_true")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up, as after Ctrl-C
     began, check, rows = time.monotonic(), None, []
     with tempfile.TemporaryDirectory(prefix="collapsing_check_") as folder:
         try:

@@ -52,7 +52,7 @@ def terminal(log: Path) -> TextIO:
     """Give the terminal to write on, and send all else (dbt, Spark, the JVM) to ``log``."""
     kept = os.fdopen(os.dup(1), "w", encoding="utf-8")
     sys.stdout.flush()
-    with log.open("w") as file:
+    with log.open("a") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
     return kept
@@ -245,8 +245,8 @@ class Demo:
         # the hook at the end of a run is no test
         results = [result for result in said if result.node.resource_type == "test"]
         # A test in a file of its own compares with the original tables; the others are checks of a column.
-        alone = [result for result in results if not hasattr(result.node, "test_metadata")]
-        proofs = [report.Proof(r.node.name, self.what_it_shows(r.node), str(r.status), r.execution_time) for r in alone]
+        in_files = [result for result in results if not hasattr(result.node, "test_metadata")]
+        proofs = [report.Proof(r.node.name, self.what_it_shows(r.node), str(r.status), r.execution_time) for r in in_files]
         proofs.sort(key=lambda proof: proof.name)
         if not proofs:
             raise DemoError("dbt found no test that compares with the original tables")
@@ -345,6 +345,7 @@ def main() -> int:
     started = time.perf_counter()
     try:
         with alone(local, is_embedded=arguments.target in EMBEDDED):
+            os.truncate(log, 0)  # not before: a demo that runs already writes to it
             Demo(local, console, arguments.seed, arguments.target).run()
     except (DemoError, InUse) as error:
         console.print(f"[bold red]The demo failed:[/bold red] {error}", highlight=False)

@@ -175,8 +175,11 @@ class FakeDbt:
     def __init__(self, *turns: object) -> None:
         self._turns = iter(turns)
 
-    def call(self, command: str, *_: str) -> SimpleNamespace:
-        return SimpleNamespace(result=["orders"] if command == "ls" else self._next())
+    def call(self, *_: str) -> SimpleNamespace:
+        return SimpleNamespace(result=self._next())
+
+    def models(self, *_: str) -> set[str]:
+        return {"orders"}
 
     def operation(self, *_: object, **__: object) -> str:
         return json.dumps([{"model": "orders", "unread_blocks": self._next(), "lag_batches": 0}])
