@@ -3,7 +3,7 @@
         {{ return(ledger) }}
     {% endif %}
     {% set node = collapsing._asked_ledger('blocks', ledger) %}
-    {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
+    {% set settings = collapsing._ledger_settings(node) %}
     {% if not settings.block %}
         {{ collapsing._raise_setting(
             node.name, 'block', 'the column with the block token, for blocks to tell what was folded', 'nothing'

@@ -6,6 +6,7 @@
     ) }}
 {%- endif -%}
 {%- set before, after, op = adapter.quote(before), adapter.quote(after), adapter.quote(op) -%}
+{%- set lacks_one = before ~ ' is null or ' ~ after ~ ' is null' -%}
 (
     select
         ledger_change.image.*,
@@ -14,7 +15,7 @@
         feed.{{ adapter.quote(column) }}
         {%- endfor %}
     from {{ collapsing._aliased(feed, 'feed') }}
-    -- a missing image leaves a row without a sign, about which the ledger raises an error
+    -- a missing image leaves rows without a sign, which the ledger does not fold: not half of a change either
     lateral view explode(
         case
             when {{ op }} in ('c', 'r')
@@ -23,9 +24,12 @@
                 then array(
                     named_struct(
                         'image', coalesce({{ before }}, {{ after }}),
-                        'sign', cast(if({{ before }} is null, null, -1) as tinyint)
+                        'sign', cast(if({{ lacks_one }}, null, -1) as tinyint)
                     ),
-                    named_struct('image', {{ after }}, 'sign', cast(if({{ after }} is null, null, 1) as tinyint))
+                    named_struct(
+                        'image', coalesce({{ after }}, {{ before }}),
+                        'sign', cast(if({{ lacks_one }}, null, 1) as tinyint)
+                    )
                 )
             when {{ op }} = 'd'
                 then array(named_struct('image', {{ before }}, 'sign', cast(if({{ before }} is null, null, -1) as tinyint)))

@@ -25,10 +25,11 @@
     {% if batches and after < batches.first and batches.first > 1 %}
         {{ collapsing._raise(node.name, gone ~ ', ' ~ batches.first ~ advice) }}
     {% endif %}
-    {#- a view over this raises the error too, at the rows of the base that stands for the batches that it would miss -#}
+    {#- a view over this raises the error too: at the rows of a base that stands for what it would miss, or `after` is gone -#}
     {% set stop = 'raise_error(' ~ collapsing._text_literal('collapsing: ' ~ node.name ~ ': ' ~ gone ~ advice) ~ ')' %}
+    {% set read = 'select 1 from ' ~ ledger ~ ' where ledger_batch in (' ~ after ~ ', -' ~ after ~ ') limit 1' %}
     {{ return(
-        '(select * from ' ~ ledger ~ ' where (ledger_batch > ' ~ after ~ ' or ledger_batch < -' ~ after ~ ') and if(ledger_batch < 0, '
-        ~ stop ~ ', true))'
+        '(select * from ' ~ ledger ~ ' where (ledger_batch > ' ~ after ~ ' or ledger_batch < -' ~ after ~ ') and if(ledger_batch < 0 or '
+        ~ '(select count(*) from (' ~ read ~ ')) = 0, ' ~ stop ~ ', true))'
     ) }}
 {% endmacro %}

@@ -18,7 +18,7 @@
 {% macro _life_of_key(ledger, key, stage) %}
     {% set node = collapsing._asked_ledger('explain_key', ledger) %}
     {% do collapsing._check_has_stage(node, 'explain_key') %}
-    {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
+    {% set settings = collapsing._ledger_settings(node) %}
     {% set stage = collapsing._stage_to_explain(node, stage) %}
     {% set columns = collapsing._stage_columns('select * from ' ~ stage, settings, node.name) %}
     {% set is_key = collapsing._is_given_key(node.name, settings, columns, key) %}

@@ -21,11 +21,11 @@
             {% do parts.append(collapsing._visible_rows(table, as_of)) %}
         {% endfor %}
         {{ return(collapsing._final_of_projection(
-            relation, collapsing._projection_settings(node.name, node.config.meta.collapsing), collapsing._types_of(tables[0]),
+            relation, collapsing._projection_settings(node), collapsing._types_of(tables[0]),
             collapsing._all_of(parts, tables[0])
         )) }}
     {% endif %}
-    {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
+    {% set settings = collapsing._ledger_settings(node) %}
     {% do collapsing._raise_partitions(name, "a ledger without the setting 'partition_by'")
         if not across_partitions and not settings.partition_by %}
     {% for table in tables %}
@@ -69,11 +69,9 @@
     {% if batches and batches.base and not settings.partition_by %}
         {{ return(collapsing._final_upon_base(table, settings, columns, as_of)) }}
     {% endif %}
-    {% set rows = collapsing._visible_rows(table, as_of) %}
-    {{ return(
-        '(\n    select ' ~ (collapsing._row_list(columns) or '*') ~ '\n    from '
-        ~ (engine.final(rows, settings) if across_partitions else engine.final(rows, settings, across_partitions=false)) ~ '\n)'
-    ) }}
+    {% set of_winner = settings if across_partitions else dict(settings, key=settings.key + settings.partition_by) %}
+    {% set live = engine.final(collapsing._visible_rows(table, as_of), of_winner) %}
+    {{ return('(\n    select ' ~ (collapsing._row_list(columns) or '*') ~ '\n    from ' ~ live ~ '\n)') }}
 {% endmacro %}
 
 

@@ -23,13 +23,13 @@
 
 {# Returns what a command that only shows the model sees: the query of the rows that the next run would append. #}
 {% macro _preview_of_joined() %}
-    {% set settings = collapsing._ledger_settings(model.name, model.config.meta.get('collapsing')) %}
-    {% set sides = collapsing._sides(settings) %}
+    {% set settings = collapsing._ledger_settings(model) %}
+    {% set batches = collapsing._batches_of(this) %}
+    {% set sides = collapsing._sides(settings, collapsing._read_upto(this, batches)) %}
     {% for side in sides if load_relation(side.relation) is none %}
         {{ return('-- what it reads is not there yet: what a run appends is shown once it is\nselect * from ' ~ side.relation) }}
     {% endfor %}
-    {% set batches = collapsing._batches_of(this) %}
-    {% do collapsing._find_unread(this, sides, batches) %}
-    {% do collapsing._take_columns(settings, sides) %}
-    {{ return(collapsing._joined_query(settings, sides, 1 + (batches.last if batches else 0))) }}
+    {% do collapsing._find_stale(sides, batches) %}
+    {% do collapsing._take_columns(sides) %}
+    {{ return(collapsing._joined_query(sides, 1 + (batches.last if batches else 0))) }}
 {% endmacro %}

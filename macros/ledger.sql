@@ -13,7 +13,7 @@
 
 {# Returns the preview for commands that only show a model: the query of the rows that the next run would append. #}
 {% macro _preview_of_ledger(stage) %}
-    {% set settings = collapsing._ledger_settings(model.name, model.config.meta.get('collapsing')) %}
+    {% set settings = collapsing._ledger_settings(model) %}
     {% set query = 'select * from ' ~ stage %}
     {% if load_relation(stage) is none %}
         {{ return('-- the stage is not there yet: what a run appends is shown once it is\n' ~ query) }}

@@ -13,7 +13,7 @@
 
 {# Returns the preview for commands that only show a model: the query of the partials that the next run would append. #}
 {% macro _preview_of_projection(source) %}
-    {% set settings = collapsing._projection_settings(model.name, model.config.meta.get('collapsing')) %}
+    {% set settings = collapsing._projection_settings(model) %}
     {% set source_projection = collapsing._source_projection(source, settings) %}
     {% if load_relation(source) is none %}
         {{ return('-- what it reads is not there yet: what a run appends is shown once it is\nselect * from ' ~ source) }}

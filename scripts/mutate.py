@@ -12,6 +12,7 @@ import argparse
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -120,12 +121,7 @@ MUTANTS = [
     Mutant(VERSIONED, "ledger_sign * ledger_net > 0", "ledger_sign * ledger_net < 0", "clickhouse"),
     Mutant(VERSIONED, "order by ledger_batch desc, ledger_place desc", "order by ledger_batch, ledger_place", "clickhouse"),
     Mutant(REPLACING, "'ledger_batch desc', 'ledger_place desc'", "'ledger_batch', 'ledger_place'", "clickhouse"),
-    Mutant(
-        REPLACING,
-        "across_partitions) ~ ' where ledger_sign = 1)'",
-        "across_partitions) ~ ' where ledger_sign = 0)'",
-        "clickhouse",
-    ),
+    Mutant(REPLACING, "winners ~ ' where ledger_sign = 1)'", "winners ~ ' where ledger_sign = 0)'", "clickhouse"),
     Mutant(REPLACING, "'incoming', '>=', 'last_state'", "'incoming', '<', 'last_state'", "decisions"),
     Mutant(REPLACING, "'new', '>=', 'old'", "'new', '<', 'old'", "engines"),
     Mutant(DEDUPLICATING, "last_state.ledger_sign is null", "last_state.ledger_sign is not null"),
@@ -173,7 +169,7 @@ MUTANTS = [
         "projections/watermark.sql", "read.last < of_source.first", "read.last > of_source.first", "projections materializations"
     ),
     # manifest and plan
-    Mutant(PLAN, "'(not ' ~ collapsing._is_block_folded", "'(' ~ collapsing._is_block_folded", "intake materializations"),
+    Mutant("batch/blocks.sql", "'not ' ~ is_folded", "is_folded", "intake materializations"),
     Mutant(MANIFEST, "' and planned_in not in ('", "' and planned_in in ('", "undo"),
     Mutant(
         MANIFEST,
@@ -192,24 +188,12 @@ MUTANTS = [
     ),
     Mutant("sql/columns.sql", "' is null')", "' is not null')", "materializations"),
     Mutant("rejects.sql", "' where block is not null)'", "' where block is null)'", "bad_rows"),
-    Mutant(
-        "fold/base.sql",
-        "where ledger_rank = 1 and ledger_sign in (0, 1)",
-        "where ledger_rank = 1 and ledger_sign in (1)",
-        "optimize",
-    ),
-    Mutant(
-        "fold/base.sql",
-        "order by ledger_batch desc, ledger_sign desc",
-        "order by ledger_batch, ledger_sign desc",
-        "optimize",
-    ),
+    Mutant("fold/base.sql", "where ledger_sign in (0, 1)", "where ledger_sign in (1)", "optimize"),
+    Mutant("fold/base.sql", "'ledger_batch desc, ledger_sign desc'", "'ledger_batch, ledger_sign desc'", "optimize"),
     # joined ledgers
     Mutant("joins/changes.sql", "min_by(if(ledger_sign = -1", "max_by(if(ledger_sign = -1", "joined"),
     Mutant("joins/changes.sql", "struct(ledger_batch, ledger_sign)) = 1", "struct(ledger_batch, ledger_sign)) <> 0", "joined"),
-    Mutant(
-        "joins/changes.sql", "order by ledger_batch desc, ledger_sign desc", "order by ledger_batch, ledger_sign desc", "joined"
-    ),
+    Mutant("joins/changes.sql", "'ledger_batch desc, ledger_sign desc'", "'ledger_batch, ledger_sign desc'", "joined"),
     Mutant("joins/changes.sql", "left anti join {{ moved }} on", "left semi join {{ moved }} on", "joined"),
     Mutant("sql/columns.sql", "set same = one ~ ' <=> ' ~ other", "set same = one ~ ' = ' ~ other", "joined"),
     Mutant("joins/rows.sql", "as now\n    left anti join", "as now\n    left semi join", "joined"),
@@ -277,7 +261,8 @@ def main() -> int:
     first, step = arguments.part
     chosen = [mutant for mutant in MUTANTS if arguments.only in f"{mutant.file} {mutant.old}"][first - 1 :: step]
     if not chosen:
-        parser.error(f"no mutant has {arguments.only!r} in its file or text")
+        parser.error(f"no mutant is left by --only {arguments.only!r} --part {first}/{step}")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up, as after Ctrl-C
     console = Console(width=150, highlight=False)
     survivors = 0
     with tempfile.TemporaryDirectory() as name:

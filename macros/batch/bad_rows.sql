@@ -92,10 +92,7 @@
     {% if not batch.bad %}
         {{ return(collapsing._drop_rejects(ledger, batch.number)) }}
     {% endif %}
-    {% set kept = [] %}
-    {% for column in columns %}
-        {% do kept.append({'name': column.name, 'dtype': collapsing._stored_type(column.dtype, ledger)}) %}
-    {% endfor %}
+    {% set kept = collapsing._stored_columns(columns, ledger) %}
     {% do collapsing._create_beside(
         rejects, ledger, collapsing._definitions(kept) ~ ', ledger_reason string, ledger_block string, ledger_batch int'
     ) %}
@@ -106,7 +103,9 @@
             {{ value }} as {{ adapter.quote(name) }}{{ ',' if not loop.last }}
             {%- endfor %}
         from {{ unread }}
-        where {{ collapsing._is_bad(settings) }}
+        -- as for the fold, what a cache has lost is read again
+        where {{ collapsing._is_block_in(settings, columns, batch.blocks | map(attribute='token') | list) }}
+            and ({{ collapsing._is_bad(settings) }})
     {% endset %}
     {% do collapsing._execute(collapsing._overwrite(rejects, rejected, batch.number, ledger, values)) %}
     {% set counts = [] %}
@@ -123,7 +122,7 @@
 {# Drops what a killed run has rejected under the number of a batch, with which it would count. #}
 {% macro _drop_rejects(ledger, number) %}
     {% set rejects = collapsing._rejects_relation(ledger) %}
-    {% do collapsing._drop_batches(rejects, [number], ledger) if load_relation(rejects) is not none %}
+    {% do collapsing._drop_range(rejects, number, number, ledger) if load_relation(rejects) is not none %}
 {% endmacro %}
 
 
@@ -132,29 +131,20 @@
     first; one that the stage has no longer is NULL. A column of another type is an error: its values would be cast, or lost.
 #}
 {% macro _rejected_values(rejects, settings, columns) %}
-    {% set values = {
-        'ledger_reason': collapsing._bad_reason(settings),
-        'ledger_block': collapsing._token(settings, columns)
-    } %}
-    {% set types = collapsing._types_of(rejects) %}
+    {% set own = {'ledger_reason': collapsing._bad_reason(settings), 'ledger_block': collapsing._token(settings, columns)} %}
+    {% set types, values = collapsing._types_of(rejects), {} %}
     {% for name in types %}
         {% do collapsing._spell(columns, name, {}) %}
+        {% do values.update({name: 'null'}) %}
     {% endfor %}
     {% for column in columns %}
-        {% do values.update({column.name: adapter.quote(column.name)}) %}
-    {% endfor %}
-    {% for column in columns if types.get(column.name, column.dtype) != column.dtype %}
         {{ collapsing._raise(
             model.name, 'bad rows cannot be rejected into ' ~ rejects ~ ": its column '" ~ column.name ~ "' is " ~ types[column.name]
             ~ ", the stage's is " ~ column.dtype ~ '. Rename or drop that table, and run again'
-        ) }}
+        ) if types.get(column.name, column.dtype) != column.dtype }}
+        {% do values.update({column.name: adapter.quote(column.name)}) %}
     {% endfor %}
-    {% set stored = types | list %}
-    {% set added = columns | rejectattr('name', 'in', stored) | list %}
+    {% set added = columns | rejectattr('name', 'in', types) | list %}
     {% do collapsing._add_columns(rejects, added) if added %}
-    {% set selected = {} %}
-    {% for name in stored + added | map(attribute='name') | list %}
-        {% do selected.update({name: values.get(name, 'null')}) %}
-    {% endfor %}
-    {{ return(selected) }}
+    {{ return(dict(values, **own)) }}
 {% endmacro %}

@@ -65,6 +65,13 @@
 {% endmacro %}
 
 
+{# Returns SQL that is true for rows that no batch has folded; for a row without a token too: it is bad, and has to be seen. #}
+{% macro _is_unread(settings, columns, folded) %}
+    {% set is_folded = collapsing._is_block_folded(settings, columns, folded) %}
+    {{ return('not ' ~ is_folded ~ ' or ' ~ adapter.quote(settings.block) ~ ' is null') }}
+{% endmacro %}
+
+
 {#
     Returns SQL that is true for tokens of a list as _manifest_of returns it. Planning 10,000 literals
     takes 0.3 s; one long literal does not, so tokens are hashed into 1,024 buckets of one delimited string.

@@ -14,7 +14,8 @@
     {% for row in collapsing._rows_of(changed) %}
         {% do lines.append(
             "block '" ~ row[0] ~ "' was folded with " ~ row[1] ~ ' rows'
-            ~ (', and has ' ~ row[2] ~ ' now' if row[1] != row[2] else ', and its file was written again at ' ~ row[3])
+            ~ (', and has ' ~ row[2] ~ ' now' if settings.counts_blocks and row[1] != row[2]
+                else ', and a file of it was written at ' ~ row[3])
         ) %}
     {% endfor %}
     {% if lines %}
@@ -29,10 +30,8 @@
 
 {# Returns the query of up to three folded blocks that have changed: token, rows then, rows now, when the file was written. #}
 {% macro _changed_blocks(query, ledger, settings, columns, batches, manifest, modified) %}
-    {% set conditions = [collapsing._is_in_shard(settings)] if collapsing._is_in_shard(settings) else [] %}
     {#- a literal: only by it no file is opened that was there before the last batch's run, which looked at all of them -#}
-    {% set is_later = adapter.quote(modified) ~ ' > timestamp_micros(' ~ manifest.begun_at ~ ')' if modified %}
-    {% do conditions.append(is_later) if modified and not settings.counts_blocks %}
+    {% set is_later = adapter.quote(modified) ~ ' > timestamp_micros(' ~ manifest.begun_at ~ ')' if not settings.counts_blocks %}
     {% set changes = ['arrived.ledger_modified > folded.planned_at'] if modified else [] %}
     {% do changes.append('arrived.ledger_rows <> folded.staged') if settings.counts_blocks %}
     {% set sql %}
@@ -42,8 +41,8 @@
                 {{ collapsing._token(settings, columns) }} as ledger_block,
                 count(*) as ledger_rows,
                 {{ 'max(' ~ adapter.quote(modified) ~ ')' if modified else 'cast(null as timestamp_ltz)' }} as ledger_modified
-            from ({{ query }})
-            {{ 'where ' ~ conditions | join(' and ') if conditions }}
+            from {{ collapsing._in_shard('(\n' ~ query ~ '\n)', settings) }}
+            {{ 'where ' ~ is_later if is_later }}
             group by 1
         ) as arrived
         inner join {{ collapsing._manifest_relation(ledger) }} as folded on folded.block = arrived.ledger_block

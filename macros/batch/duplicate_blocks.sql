@@ -12,7 +12,8 @@
     {#- Unity Catalog has no input_file_name -#}
     {% if settings.block and adapter.config.credentials.method in ['session', 'thrift'] and collapsing._names_files(model) %}
         {% set plan = collapsing._rows_of('explain extended ' ~ query)[0][0].split('== Optimized Logical Plan ==')[0] %}
-        {{ return('.file_name' in plan and not modules.re.search('Join|Intersect|Except|CTERelationRef', plan)) }}
+        {% set joins = modules.re.search("(?m)^[\\s:+|-]*'?(Join|Intersect|Except|CTERelationRef)\\b", plan) %}
+        {{ return('.file_name' in plan and not joins) }}
     {% endif %}
     {{ return(false) }}
 {% endmacro %}

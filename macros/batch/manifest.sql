@@ -63,18 +63,18 @@
     comes without it, for dbt clones models alone. And where somebody has made that table, or the one of rejects, so that the next batch
     would overwrite all of it.
 #}
-{% macro _check_manifest(ledger, settings, batches) %}
+{% macro _check_manifest(name, ledger, settings, batches) %}
     {% for beside in [collapsing._manifest_relation(ledger), collapsing._rejects_relation(ledger)] %}
         {{ collapsing._raise(
-            model.name, 'its table ' ~ beside ~ ' was created without the option partitionOverwriteMode dynamic, and the next batch would'
+            name, 'its table ' ~ beside ~ ' was created without the option partitionOverwriteMode dynamic, and the next batch would'
             ~ ' overwrite all of it: create it with that option, or like the one that it was copied from, and insert its rows again'
         ) if not collapsing._is_overwritable(beside) }}
     {% endfor %}
     {% set manifest = collapsing._manifest_relation(ledger) %}
-    {% if settings.block and batches and load_relation(manifest) is none
+    {% if settings.block and not settings.join and batches and load_relation(manifest) is none
         and collapsing._rows_of('select 1 from ' ~ ledger ~ ' where ledger_block is not null limit 1') %}
         {{ collapsing._raise(
-            model.name, 'its table ' ~ manifest ~ ', which lists the folded blocks, is missing: every block would be folded again.'
+            name, 'its table ' ~ manifest ~ ', which lists the folded blocks, is missing: every block would be folded again.'
             ~ ' Copy it from where the ledger came from, or rebuild the ledger with --full-refresh'
         ) }}
     {% endif %}

@@ -5,15 +5,12 @@
     has to be seen.
 #}
 {% macro _cache_unread(query, ledger, settings, columns, folded, number) %}
-    {% set conditions, names = [], collapsing._row_list(columns | map(attribute='name')) %}
+    {% set names = collapsing._row_list(columns | map(attribute='name')) %}
     {% set file = ', input_file_name() as ledger_file' if collapsing._reads_named_files(query, settings) else '' %}
-    {% do conditions.append(
-        '(not ' ~ collapsing._is_block_folded(settings, columns, folded) ~ ' or ' ~ adapter.quote(settings.block) ~ ' is null)'
-    ) if folded %}
-    {% do conditions.append(collapsing._is_in_shard(settings)) if collapsing._is_in_shard(settings) %}
+    {% set stage = collapsing._in_shard('(\n' ~ query ~ '\n)', settings) %}
     {% set view = collapsing._cache(
-        ledger, 'unread',
-        'select ' ~ names ~ file ~ ', ' ~ number ~ ' as ledger_batch\nfrom (\n' ~ query ~ '\n)' ~ ('\nwhere ' ~ conditions | join(' and ') if conditions else '')
+        ledger, 'unread', 'select ' ~ names ~ file ~ ', ' ~ number ~ ' as ledger_batch\nfrom ' ~ stage
+        ~ ('\nwhere ' ~ collapsing._is_unread(settings, columns, folded) if folded else '')
     ) %}
     {{ return({'view': view, 'has_files': file != ''}) }}
 {% endmacro %}
@@ -52,52 +49,59 @@
 {% macro _profile_unread(unread, settings, columns) %}
     {% set bounded = collapsing._bounded_keys(settings, columns) %}
     {% set reasons = collapsing._bad_row_reasons(settings) %}
-    {% set sql %}
-        select
-            grouping(ledger_block) = 1 as is_total,
-            {{ collapsing._carried_text('ledger_block') }} as token,
-            ledger_arrival as arrival,
-            count(*) as staged
-            {%- for reason in reasons %},
-            count_if(ledger_reason = '{{ reason }}') as {{ reason }}
-            {%- endfor %}
-            {%- for column in bounded %},
-            {{ collapsing._bound_text('min(' ~ adapter.quote(column.name) ~ ')', column.dtype) }} as least_{{ loop.index }},
-            {{ collapsing._bound_text('max(' ~ adapter.quote(column.name) ~ ')', column.dtype) }} as greatest_{{ loop.index }}
-            {%- endfor %}
-        from (
-            select
-                {{ collapsing._token(settings, columns) }} as ledger_block,
-                {{ collapsing._arrival(settings) }} as ledger_arrival,
-                {{ collapsing._bad_reason(settings) }} as ledger_reason
-                {%- for column in bounded %},
-                {{ adapter.quote(column.name) }}
-                {%- endfor %}
-            from {{ unread }}
-        )
-        -- rows of one block arrive as one: Spark would sort all rows for the least text of a group
-        group by grouping sets ((ledger_block, ledger_arrival), ())
-        order by is_total, arrival
-    {% endset %}
-
+    {% set sql = collapsing._profile_query(unread, settings, columns, bounded, reasons) %}
     {% set found, bounds = {'rows': 0, 'blocks': [], 'bad': {}}, [] %}
     {% for row in collapsing._rows_of(sql) %}
         {% if not row[0] %}
-            {% do found.blocks.append({'token': row[1], 'rows': row[3]}) if row[1] is not none %}
+            {% do found.blocks.append({'token': row[1], 'rows': row[2]}) if row[1] is not none %}
         {% else %}
-            {% do found.update({'rows': row[3]}) %}
+            {% do found.update({'rows': row[2]}) %}
             {% for reason in reasons %}
-                {% do found.bad.update({reason: row[3 + loop.index]}) if row[3 + loop.index] %}
+                {% do found.bad.update({reason: row[2 + loop.index]}) if row[2 + loop.index] %}
             {% endfor %}
             {% for column in bounded %}
-                {% set least = 4 + (reasons | length) + 2 * loop.index0 %}
-                {% do bounds.append(collapsing._between('stored.' ~ adapter.quote(column.name), row[least], row[least + 1], column.dtype))
-                    if row[least] is not none %}
+                {% set least = 3 + (reasons | length) + 2 * loop.index0 %}
+                {% set stored = 'stored.' ~ adapter.quote(column.name) %}
+                {% do bounds.append(collapsing._between(stored, row[least], row[least + 1], column.dtype)) if row[least] is not none %}
             {% endfor %}
         {% endif %}
     {% endfor %}
     {#- literals, not a subquery: only they prune files before the ledger is read -#}
     {{ return(dict(found, bounds=bounds | join('\n        and ') or none)) }}
+{% endmacro %}
+
+
+{# Returns the query of _profile_unread: a row for each block, in the order of their tokens, and then one for all rows. #}
+{% macro _profile_query(unread, settings, columns, bounded, reasons) %}
+-- a token's own value may be one that Python has not, such as a time in the year 1
+select * except (arrival)
+from (
+    select
+        grouping(ledger_block) = 1 as is_total,
+        {{ collapsing._carried_text('ledger_block') }} as token,
+        ledger_arrival as arrival,
+        count(*) as staged
+        {%- for reason in reasons %},
+        count_if(ledger_reason = '{{ reason }}') as {{ reason }}
+        {%- endfor %}
+        {%- for column in bounded %},
+        {{ collapsing._bound_text('min(' ~ adapter.quote(column.name) ~ ')', column.dtype) }} as least_{{ loop.index }},
+        {{ collapsing._bound_text('max(' ~ adapter.quote(column.name) ~ ')', column.dtype) }} as greatest_{{ loop.index }}
+        {%- endfor %}
+    from (
+        select
+            {{ collapsing._token(settings, columns) }} as ledger_block,
+            {{ collapsing._arrival(settings) }} as ledger_arrival,
+            {{ collapsing._bad_reason(settings) }} as ledger_reason
+            {%- for column in bounded %},
+            {{ adapter.quote(column.name) }}
+            {%- endfor %}
+        from {{ unread }}
+    )
+    -- rows of one block arrive as one: Spark would sort all rows for the least text of a group
+    group by grouping sets ((ledger_block, ledger_arrival), ())
+)
+order by is_total, arrival
 {% endmacro %}
 
 
@@ -132,11 +136,11 @@
 {#
     Returns whether each key has one row in a batch of many rows, as in a first load from a table: sorting them by key would take most
     of its time. Of fewer rows that is not asked, for the question costs more than the answer saves; nor where the engine sorts rows
-    for its own rules.
+    for its own rules, or where the rows are not cached, so that the answer may not be true of those that are read later.
 #}
 {% macro _has_each_key_once(unread, settings, batch) %}
     {% set engine = collapsing._engine(settings) %}
-    {% if batch.rows < 100000 or not engine.looks_up or engine.unread %}
+    {% if batch.rows < 100000 or not engine.looks_up or engine.unread or not collapsing._has_cache() %}
         {{ return(false) }}
     {% endif %}
     {{ return(not collapsing._rows_of(

@@ -18,7 +18,7 @@
     {% set changed_rules = collapsing._changed_rules(described, settings) %}
     {% do changed_rules.append('the table is not one that this package has created, in the format of the model')
         if not collapsing._is_appendable(ledger, described) %}
-    {% set changes = collapsing._column_changes(described, wanted) %}
+    {% set changes = collapsing._column_changes(described, wanted, columns) %}
     {% if not should_full_refresh() %}
         {% do collapsing._check_unchanged(changed_rules, changes) %}
         {% do collapsing._check_may_add(changes.added, settings) %}
@@ -60,13 +60,14 @@
         'engine': settings.engine,
         'input': settings.input,
         'deletes': settings.deletes,
-        'key': settings.key,
-        'version': settings.version,
-        'partition_by': settings.partition_by,
+        'key': settings.key | map('lower') | list,
+        'version': settings.version | map('lower') | list,
+        'partition_by': settings.partition_by | map('lower') | list,
         'shards': settings.shards
     } %}
     {#- the blocks that are folded are known by their tokens' text -#}
-    {% do rules.update({'block': settings.block_form}) if settings.block_form %}
+    {% set block = settings.block | lower ~ ' as ' ~ settings.block_form if settings.block else 'none' %}
+    {% do rules.update({'block': block}) if settings.block_form %}
     {{ return(dict(rules, join=settings.join, first=settings.first) if settings.join else rules) }}
 {% endmacro %}
 
@@ -82,11 +83,11 @@
 
 
 {#
-    Returns how the columns that are wanted differ from a table's: {added: [{name, dtype}], other: [in words]}. Spark does not distinguish
-    upper and lower case in names.
+    Returns how the columns that are wanted differ from a table's: {added: [{name, dtype}], other: [in words]}; `staged` are those of the
+    stage. Spark does not distinguish upper and lower case in names.
 #}
-{% macro _column_changes(described, wanted) %}
-    {% set types, changes = {}, {'added': [], 'other': []} %}
+{% macro _column_changes(described, wanted, staged) %}
+    {% set types, changes, staged = {}, {'added': [], 'other': []}, staged | map(attribute='name') | map('lower') | list %}
     {% set stored = described.columns | map(attribute='name') | map('lower') | list %}
     {% for column in wanted %}
         {% do types.update({column.name | lower: column.dtype}) %}
@@ -94,7 +95,9 @@
     {% endfor %}
     {% for column in described.columns %}
         {% set dtype = types.get(column.name | lower) %}
-        {% if dtype is none %}
+        {% if dtype is none and column.name | lower in staged %}
+            {% do changes.other.append("'" ~ column.name ~ "' would not be kept any more, now that a setting names it") %}
+        {% elif dtype is none %}
             {% do changes.other.append("'" ~ column.name ~ "' is gone from the stage") %}
         {% elif dtype != column.dtype %}
             {% do changes.other.append("'" ~ column.name ~ "' was " ~ column.dtype ~ ' and is ' ~ dtype) %}
@@ -114,12 +117,12 @@
     {% endif %}
     {% set found, may_add = [], config.get('on_schema_change') in ['append_new_columns', 'sync_all_columns'] %}
     {% for column in changes.added if not may_add %}
-        {% do found.append("'" ~ column.name ~ "' is new in the stage (on_schema_change='append_new_columns' would add it)") %}
+        {% do found.append("'" ~ column.name ~ "' is not in the ledger (on_schema_change='append_new_columns' would add it)") %}
     {% endfor %}
     {% if found or changes.other %}
         {{ collapsing._raise(
-            model.name, "the stage's columns no longer match the ledger's: " ~ (found + changes.other) | join('; ')
-            ~ ". Restore the stage's old columns, or rebuild the ledger with --full-refresh if the stage still holds every block"
+            model.name, "what is kept of the stage no longer matches the ledger's columns: " ~ (found + changes.other) | join('; ')
+            ~ ". Restore the stage's old columns or the old settings, or rebuild the ledger with --full-refresh if the stage still holds every block"
         ) }}
     {% endif %}
 {% endmacro %}
@@ -160,13 +163,13 @@
         "collapsing: model '" ~ model.name ~ "': the full refresh reads the whole stage, also the blocks of what undo has taken back (batch " ~ read
         ~ '): remove from the stage the rows that must not come back'
     ) if read %}
-    {% set manifest, condition = load_relation(collapsing._manifest_relation(ledger)), collapsing._is_in_shard(settings) %}
+    {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
     {% if settings.block and manifest is not none %}
         {% set row = collapsing._rows_of(
             "select count(*), concat_ws(', ', slice(sort_array(collect_list(block)), 1, 3)) from (select block from " ~ manifest
             ~ ' where ' ~ collapsing._is_committed(batches) ~ ' and block is not null'
             ~ (' and planned_in not in (' ~ undone | join(', ') ~ ')' if undone) ~ ' except select '
-            ~ collapsing._token(settings, columns) ~ ' from (' ~ query ~ ')' ~ (' where ' ~ condition if condition) ~ ')'
+            ~ collapsing._token(settings, columns) ~ ' from ' ~ collapsing._in_shard('(\n' ~ query ~ '\n)', settings) ~ ')'
         )[0] %}
         {% if row[0] %}
             {{ collapsing._raise(

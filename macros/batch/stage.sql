@@ -50,9 +50,27 @@
 {% endmacro %}
 
 
-{# Raises an error where a column that rows are identified, ordered or read by has a type for which that cannot be done. #}
+{# Raises an error where a column has a type that cannot be kept, or rows cannot be identified, ordered or read by. #}
 {% macro _check_types(columns, settings, model_name) %}
-    {% for setting in ['key', 'version', 'order_by', 'block'] %}
+    {% for column in columns %}
+        {% if modules.re.search('(^|[<:,])void($|[>,])', column.dtype) %}
+            {{ collapsing._raise(
+                model_name, "the stage's column '" ~ column.name ~ "' is " ~ column.dtype
+                ~ ', a NULL without a type, which no table can keep: cast it, as in cast(null as string)'
+            ) }}
+        {% elif modules.re.search('[<,][^<>,()]*:[^<>,()]*:', column.dtype) %}
+            {{ collapsing._raise(
+                model_name, "the stage's column '" ~ column.name ~ "' is " ~ column.dtype
+                ~ ', and in the name of a field is a colon, which cannot be told from the one before its type: rename the field in a view'
+            ) }}
+        {% elif column.name in [settings.sign, settings.is_deleted]
+            and not modules.re.match('(boolean|tinyint|smallint|int|bigint|float|double)$|decimal|string|varchar|char', column.dtype) %}
+            {{ collapsing._raise_setting(
+                model_name, 'sign' if column.name == settings.sign else 'is_deleted', 'a column of numbers, booleans or text', column.name ~ ', which is ' ~ column.dtype
+            ) }}
+        {% endif %}
+    {% endfor %}
+    {% for setting in ['key', 'version', 'order_by', 'partition_by', 'block'] %}
         {% set named = settings[setting] %}
         {% for column in columns if column.name in ([named] if named is string else named or []) %}
             {% set given = column.name ~ ', which is ' ~ column.dtype %}
@@ -105,7 +123,7 @@
 
 {# Returns the name of the stage that a query reads, for messages. #}
 {% macro _stage_name(query) %}
-    {% set named = modules.re.search('from ([^\\s()]+)', query) %}
+    {% set named = modules.re.search('select \\* from ([^\\s()]+)', query) %}
     {{ return(named.group(1) if named else '?') }}
 {% endmacro %}
 
@@ -126,9 +144,5 @@
     {% set system = [{'name': 'ledger_sign', 'dtype': 'tinyint'}, {'name': 'ledger_block', 'dtype': 'string'}] %}
     {% do system.append({'name': 'ledger_place', 'dtype': 'int'}) if collapsing._engine(settings).keeps_every_row %}
     {% do system.append({'name': 'ledger_batch', 'dtype': 'int'}) %}
-    {% set stored = [] %}
-    {% for column in collapsing._kept_columns(columns, settings) + system %}
-        {% do stored.append({'name': column.name, 'dtype': collapsing._stored_type(column.dtype, relation)}) %}
-    {% endfor %}
-    {{ return(stored) }}
+    {{ return(collapsing._stored_columns(collapsing._kept_columns(columns, settings) + system, relation)) }}
 {% endmacro %}

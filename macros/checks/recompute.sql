@@ -7,7 +7,7 @@
     tolerance   the share of its value by which a float measure may differ
 #}
 {% macro _differs_from_recompute(projection, node, tolerance) %}
-{%- set settings = collapsing._projection_settings(node.name, node.config.meta.collapsing) -%}
+{%- set settings = collapsing._projection_settings(node) -%}
 {%- set groups = settings.group_by.keys() | list -%}
 {%- set merged = collapsing.final(projection) -%}
 {%- set same = collapsing._same_group(groups, settings.measures, merged, tolerance) -%}
@@ -121,7 +121,7 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
 {# Returns the columns that identify a row of a final: the key of a ledger, the groups of a projection. #}
 {% macro _key_columns(node) %}
     {% if collapsing._kind_of(node, 'a key') == 'projection' %}
-        {{ return(collapsing._projection_settings(node.name, node.config.meta.collapsing).group_by.keys() | list) }}
+        {{ return(collapsing._projection_settings(node).group_by.keys() | list) }}
     {% endif %}
-    {{ return(collapsing._ledger_settings(node.name, node.config.meta.collapsing).key) }}
+    {{ return(collapsing._ledger_settings(node).key) }}
 {% endmacro %}

@@ -36,7 +36,6 @@
         'because': 'rows bring their own cancel rows and count in the order in which they arrive',
         'looks_up': false,
         'keeps_every_row': true,
-        'last_arrival': false,
         'adds_up': true,
         'tombstones': false,
         'final': collapsing._last_states,

@@ -22,7 +22,6 @@
         repeatable       whether an event that comes again changes nothing, so that `combine` needs no block token
         adds_up          whether sums over its rows by sign are right: not where a row is replaced without a cancel row
         shows_cancel_rows   whether a cancel row without its state row is shown
-        is_joined        whether its rows follow from other ledgers; only the setting `join` asks for such rules
         final            macro: a subquery of the rows that FINAL shows; none where rows without a cancel row are shown
         collapsed        macro: a subquery of the rows that OPTIMIZE FINAL leaves, for engines that keep every row. Rows of both may have
                          columns of the engine's own beside the ledger's

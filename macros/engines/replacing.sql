@@ -39,31 +39,14 @@
 {% endmacro %}
 
 
-{# Returns a subquery of the winning rows, one per key, or one per key and partition; a deleted one (sign 0) is among them. #}
-{% macro _winning_rows(rows, settings, across_partitions=true) -%}
-{%- set winner_of = settings.key + ([] if across_partitions else settings.partition_by) -%}
-(
-    select *
-    from (
-        select
-            *,
-            row_number() over (
-                partition by {{ collapsing._row_list(winner_of) }} order by {{ collapsing._winner_first(settings) }}
-            ) as ledger_rank
-        from {{ rows }}
-    )
-    where ledger_rank = 1
-)
-{%- endmacro %}
-
-
-{# Returns a subquery of the rows that FINAL shows. #}
-{% macro _winning_states(rows, settings, across_partitions=true) %}
-    {{ return('(select * from ' ~ collapsing._winning_rows(rows, settings, across_partitions) ~ ' where ledger_sign = 1)') }}
+{# Returns a subquery of the rows that FINAL shows: one per key, unless the winner is a deleted one (sign 0). #}
+{% macro _winning_states(rows, settings) %}
+    {% set winners = collapsing._first_rows(rows, settings.key, collapsing._winner_first(settings)) %}
+    {{ return('(select * from ' ~ winners ~ ' where ledger_sign = 1)') }}
 {% endmacro %}
 
 
 {# Returns a subquery of the rows that OPTIMIZE FINAL leaves: a merge stays within a partition, and keeps deleted rows. #}
 {% macro _winners_by_partition(rows, settings) %}
-    {{ return(collapsing._winning_rows(rows, settings, across_partitions=false)) }}
+    {{ return(collapsing._first_rows(rows, settings.key + settings.partition_by, collapsing._winner_first(settings))) }}
 {% endmacro %}

@@ -50,7 +50,6 @@
         'looks_up': false,
         'keeps_every_row': true,
         'shows_cancel_rows': true,
-        'last_arrival': false,
         'adds_up': true,
         'tombstones': false,
         'final': collapsing._unpaired_rows,

@@ -13,7 +13,7 @@ select
     ledger_sign,
     ledger_block,
     row_number() over (
-        partition by {{ collapsing._row_list(settings.key) }} order by {{ collapsing._arrival_order(settings, columns) }}
+        partition by {{ collapsing._row_list(settings.key) }} order by {{ collapsing._arrival_order(settings, columns, delete='ledger_sign desc') }}
     ) as ledger_place,
     {{ '(select max(ledger_batch) from ' ~ classified ~ ') as ledger_batch' if compares else 'ledger_batch' }}
 from (

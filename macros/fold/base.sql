@@ -36,13 +36,8 @@ from (
     {%- else %}
     -- what each key has seen last: its live row or its tombstone
     select *
-    from (
-        select
-            *,
-            row_number() over (partition by {{ key }} order by ledger_batch desc, ledger_sign desc) as ledger_rank
-        from {{ rows }}
-    )
-    where ledger_rank = 1 and ledger_sign in (0, 1)
+    from {{ collapsing._first_rows(rows, settings.key, 'ledger_batch desc, ledger_sign desc') }}
+    where ledger_sign in (0, 1)
     {%- endif %}
 )
 {%- if settings.tombstone_retention is not none %}
@@ -51,3 +46,18 @@ where ledger_sign <> 0 or coalesce({{ version }} >= (select max({{ version }}) f
 {%- endif %}
 sort by {{ key }}
 {% endmacro %}
+
+
+{# Returns a subquery of the first row by `order` among the rows of each value of the columns `by`. #}
+{% macro _first_rows(rows, by, order) -%}
+(
+    select *
+    from (
+        select
+            *,
+            row_number() over (partition by {{ collapsing._row_list(by) }} order by {{ order }}) as ledger_rank
+        from {{ rows }}
+    )
+    where ledger_rank = 1
+)
+{%- endmacro %}

@@ -87,12 +87,3 @@ named_struct(
     {% endfor %}
     {{ return(fields + by_name.values() | list + [{'name': 'ledger_block', 'dtype': 'string'}]) }}
 {% endmacro %}
-
-
-{# Returns SQL for the rank of a row among events that are combined: 1 for each that follows the ones before it. #}
-{% macro _rank_in_sequence(settings, columns, history) %}
-    {{ return(
-        collapsing._engine(settings).rank_in_sequence
-        | replace('{history}', collapsing._row_list(history)) | replace('{arrival}', collapsing._arrival_order(settings, columns))
-    ) }}
-{% endmacro %}

@@ -1,10 +1,13 @@
 {# Returns the rank of a row in its batch, 1 for rows that could apply; with `combine` several rows of a key can. #}
 {% macro _rank(settings, columns, history) %}
-    {{ return(
-        collapsing._rank_in_sequence(settings, columns, history) if settings.combine
-        else 'row_number() over (partition by ' ~ collapsing._row_list(history) ~ ' order by '
-            ~ collapsing._counting_order(settings, columns) ~ ')'
-    ) }}
+    {% set of_key = collapsing._row_list(history) %}
+    {% if settings.combine %}
+        {{ return(
+            collapsing._engine(settings).rank_in_sequence
+            | replace('{history}', of_key) | replace('{arrival}', collapsing._arrival_order(settings, columns))
+        ) }}
+    {% endif %}
+    {{ return('row_number() over (partition by ' ~ of_key ~ ' order by ' ~ collapsing._counting_order(settings, columns) ~ ')') }}
 {% endmacro %}
 
 
@@ -18,14 +21,16 @@
 
 {#
     Returns the order in which rows of one batch arrived: by block, then order_by; then a cancel row before a state row, and
-    the row's own values settle what is left. Columns that have no order (maps) settle nothing.
+    the row's own values settle what is left, a delete last. Columns that have no order (maps) settle nothing. `delete` is SQL that orders
+    deletes after other rows.
 #}
-{% macro _arrival_order(settings, columns, suffix='') %}
+{% macro _arrival_order(settings, columns, suffix='', delete='ledger_delete') %}
     {#- as a number: '+1' is text before '-1' -#}
     {% set sign = [collapsing._as_number(settings.sign) ~ suffix] if settings.input == 'signed' else [] %}
     {% set rest = collapsing._comparable_columns(collapsing._kept_columns(columns, settings)) %}
     {% set ordered = ['ledger_arrival' ~ suffix, collapsing._row_list(settings.order_by, suffix=suffix)] + sign %}
     {% do ordered.append(collapsing._row_list(rest | reject('in', settings.order_by) | list, suffix=suffix)) %}
+    {% do ordered.append(delete ~ suffix) if collapsing._is_delete(settings) != 'false' %}
     {{ return(ordered | select | join(', ')) }}
 {% endmacro %}
 
@@ -62,7 +67,7 @@
         if has_deletes %}
     {% do cases.append(can_apply ~ " then 'applied'") %}
     {% do cases.append("ledger_copy > 1 then 'duplicate'") %}
-    {% do cases.append(collapsing._equals_last_state(collapsing._content_columns(settings, columns)) ~ " then 'duplicate'")
+    {% do cases.append(collapsing._equals_last_state(settings, columns) ~ " then 'duplicate'")
         if looked_up and not settings.combine %}
     {% do cases.append("ledger_skipped then 'superseded'") if engine.unread %}
     {% if settings.version and looked_up %}
@@ -90,28 +95,19 @@
     {% endfor %}
     {{ return(
         engine.applies
-        | replace('{same_content}', collapsing._equals_last_state(collapsing._content_columns(settings, columns)))
+        | replace('{same_content}', collapsing._equals_last_state(settings, columns))
         | replace('{same_row}', '(' ~ (same | join(' and ') or 'true') ~ ')')
     ) }}
 {% endmacro %}
 
 
-{# Returns SQL that is true for a row that equals the last state of its key. #}
-{% macro _equals_last_state(content) %}
-    {{ return(
-        '(last_state.ledger_sign is not null and incoming.ledger_delete = (last_state.ledger_sign <> 1) and '
-        ~ collapsing._equal_columns(content) ~ ')'
-    ) }}
-{% endmacro %}
-
-
-{# Returns SQL that is true where columns of a row and of its key's last state are equal, NULLs too. #}
-{% macro _equal_columns(names) %}
-    {% set same = [] %}
-    {% for name in names | map('string') %}
+{# Returns SQL that is true for a row that equals the last state of its key, NULLs too. #}
+{% macro _equals_last_state(settings, columns) %}
+    {% set same = ['last_state.ledger_sign is not null', 'incoming.ledger_delete = (last_state.ledger_sign <> 1)'] %}
+    {% for name in collapsing._content_columns(settings, columns) %}
         {% do same.append('incoming.' ~ adapter.quote(name) ~ ' <=> last_state.' ~ adapter.quote(name)) %}
     {% endfor %}
-    {{ return(same | join(' and ')) }}
+    {{ return('(' ~ same | join(' and ') ~ ')') }}
 {% endmacro %}
 
 

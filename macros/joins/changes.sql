@@ -6,20 +6,11 @@
 
 {#
     Returns what can stand behind `from` for the rows of a side in its batches (after, upto], or with `after` none in all up
-    to `upto`. Numbers are literals, so that no other batch is opened. The query stops where the side was optimized or rebuilt
-    since its batches were listed.
+    to `upto`. The query stops where the side was optimized or rebuilt since its batches were listed.
 #}
 {% macro _rows_upto(side, upto, after=none) %}
-    {% set base = side.batches.base if side.batches else 0 %}
-    {% set moved = collapsing._text_literal(
-        'collapsing: ' ~ side.relation.identifier ~ ' was optimized or rebuilt while it was being joined: run it again'
-    ) %}
-    {% set read = 'ledger_batch > ' ~ (base if after is none else after)
-        ~ (' or ledger_batch = ' ~ -base if base and after is none) ~ ' or ledger_batch < ' ~ -base %}
-    {{ return(
-        '(select * from ' ~ side.relation ~ ' where (' ~ read ~ ') and ledger_batch <= ' ~ upto ~ ' and ledger_sign <> 0'
-        ~ ' and if(ledger_batch < ' ~ -base ~ ', raise_error(' ~ moved ~ '), true))'
-    ) }}
+    {% set read = collapsing._is_upto(side.relation, side.batches, upto, after) %}
+    {{ return('(select * from ' ~ side.relation ~ ' where ' ~ read ~ ' and ledger_sign <> 0)') }}
 {% endmacro %}
 
 
@@ -28,15 +19,11 @@
     every task, so that the side is not shuffled: `count` is how many there are, none where nobody knows. `pairs` are [column of
     the side, column of `wanted`], `bounds` literal ranges over the alias `stored`, or none.
 #}
-{% macro _rows_found(rows, wanted, pairs, bounds=none, count=0) -%}
-{%- set same = [] -%}
-{%- for mine, theirs in pairs -%}
-    {%- do same.append('stored.' ~ adapter.quote(mine) ~ ' = wanted.' ~ adapter.quote(theirs)) -%}
-{%- endfor -%}
+{% macro _rows_found(rows, wanted, pairs, bounds, count) -%}
 (
         select {{ '/*+ broadcast(wanted) */ ' if count is not none and count <= 1000000 }}stored.*
         from {{ rows }} as stored
-        left semi join {{ wanted }} as wanted on {{ same | join(' and ') }}
+        left semi join {{ wanted }} as wanted on {{ collapsing._equal(pairs, 'stored', 'wanted') }}
         {%- if bounds %}
         where {{ bounds }}
         {%- endif %}
@@ -45,25 +32,11 @@
 
 
 {# Returns a subquery of the live rows among all rows that a side has of some keys: of events the newest row of a key decides. #}
-{% macro _live_among(side, rows) -%}
-{%- set engine = collapsing._engine(side.settings) -%}
-{%- if engine.final -%}
-    {{ engine.final(rows, side.settings) }}
-{%- else -%}
-(
-    select *
-    from (
-        select
-            *,
-            row_number() over (
-                partition by {{ collapsing._row_list(side.settings.key) }} order by ledger_batch desc, ledger_sign desc
-            ) as ledger_rank
-        from {{ rows }}
-    )
-    where ledger_rank = 1 and ledger_sign = 1
-)
-{%- endif -%}
-{%- endmacro %}
+{% macro _live_among(side, rows) %}
+    {% set engine = collapsing._engine(side.settings) %}
+    {% set newest = collapsing._first_rows(rows, side.settings.key, 'ledger_batch desc, ledger_sign desc') %}
+    {{ return(engine.final(rows, side.settings) if engine.final else '(select * from ' ~ newest ~ ' where ledger_sign = 1)') }}
+{% endmacro %}
 
 
 {#
@@ -109,12 +82,8 @@ group by {{ key }}
 
 {# Returns a subquery of the rows up to a batch that a side has of the keys in its unread batches. #}
 {% macro _rows_of_unread_keys(side, upto) %}
-    {% set pairs = [] %}
-    {% for column in side.settings.key %}
-        {% do pairs.append([column, column]) %}
-    {% endfor %}
     {{ return(collapsing._rows_found(
-        collapsing._rows_upto(side, upto), collapsing._rows_upto(side, side.upto, side.after), pairs, count=none
+        collapsing._rows_upto(side, upto), collapsing._rows_upto(side, side.upto, side.after), zip(side.settings.key, side.settings.key), none, none
     )) }}
 {% endmacro %}
 
@@ -194,12 +163,9 @@ having max_by(ledger_sign, struct(ledger_batch, ledger_sign)) = 1
 select *, {{ collapsing._text_literal(collapsing._token_of_side(first, first.upto)) }} as ledger_block
 from ({{ collapsing._moved_rows(first) | indent(4) }})
 {%- else -%}
-{%- set tokens, pairs = [], [] -%}
+{%- set tokens, key = [], first.settings.key -%}
 {%- for side in sides[1:] if side.changed -%}
     {%- do tokens.append(collapsing._token_of_side(side, side.upto)) -%}
-{%- endfor -%}
-{%- for column in first.settings.key -%}
-    {%- do pairs.append([column, column]) -%}
 {%- endfor -%}
 {%- set moved = '(\n    ' ~ (collapsing._moved_rows(first) | indent(4)) ~ '\n) as moved' -%}
 select *, {{ collapsing._text_literal(collapsing._token_of_side(first, first.upto)) }} as ledger_block
@@ -213,7 +179,7 @@ select
 from (
     select {{ collapsing._row_list(first.settings.key) }}, {{ row }} as ledger_row
     from {{ collapsing._live_among(
-        first, collapsing._rows_found(collapsing._rows_upto(first, first.upto), stayed.rows, pairs, stayed.bounds, stayed.count)
+        first, collapsing._rows_found(collapsing._rows_upto(first, first.upto), stayed.rows, zip(key, key), stayed.bounds, stayed.count)
     ) }}
 ) as stayed
 left anti join {{ moved }} on {{ collapsing._same_key(first.settings.key, 'stayed', 'moved') }}

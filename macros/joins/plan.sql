@@ -48,7 +48,7 @@
     {% set first, changed = sides[0], [] %}
     {% for side in collapsing._sides_with_news(sides[1:]) %}
         {% set view = collapsing._cache(ledger, 'changed_' ~ side.name, collapsing._changed_rows(side)) %}
-        {% set profile = collapsing._profile_keys(view, collapsing._changed_to_bound(side)) %}
+        {% set profile = collapsing._profile_keys(view, collapsing._columns_to_bound(side, side.on)) %}
         {% if profile.count %}
             {% do side.update({'changed': view, 'changed_bounds': profile.bounds.get(''), 'changed_count': profile.count}) %}
             {% do changed.append(side.name) %}
@@ -58,7 +58,8 @@
         {{ return(none) }}
     {% endif %}
     {% set view = collapsing._cache(ledger, 'stayed', collapsing._keys_that_find_changes(sides)) %}
-    {% set profile = collapsing._profile_keys(view, collapsing._key_to_bound(first)) %}
+    {% set key = first.settings.key %}
+    {% set profile = collapsing._profile_keys(view, collapsing._columns_to_bound(first, zip(key, key))) %}
     {% if not profile.count %}
         {{ return(none) }}
     {% endif %}
@@ -88,24 +89,15 @@
 
 
 {#
-    Returns what _profile_keys takes for the range of changed keys of a side, which the first ledger's foreign keys are
-    compared with.
+    Returns what _profile_keys takes for the ranges of columns of a side, by pairs [the column that their values are compared with, the
+    column].
 #}
-{% macro _changed_to_bound(side) %}
+{% macro _columns_to_bound(side, pairs) %}
     {% set values = [] %}
-    {% for mine, theirs in side.on %}
-        {% set column = side.columns | selectattr('name', 'equalto', theirs) | first %}
-        {% do values.append(collapsing._value_to_bound([theirs], mine, column.dtype)) %}
-    {% endfor %}
-    {{ return(values) }}
-{% endmacro %}
-
-
-{# Returns what _profile_keys takes for the range of a side's own key. #}
-{% macro _key_to_bound(side) %}
-    {% set values = [] %}
-    {% for column in side.columns if column.name in side.settings.key %}
-        {% do values.append(collapsing._value_to_bound([column.name], column.name, column.dtype)) %}
+    {% for name, own in pairs %}
+        {% for column in side.columns if column.name == own %}
+            {% do values.append({'of': '', 'name': name, 'dtype': column.dtype, 'sqls': [adapter.quote(own)]}) %}
+        {% endfor %}
     {% endfor %}
     {{ return(values) }}
 {% endmacro %}
@@ -121,9 +113,9 @@
         {% for mine, theirs in side.on %}
             {% set column = sides[0].columns | selectattr('name', 'equalto', mine) | first %}
             {% set quoted = adapter.quote(mine) %}
-            {% do values.append(collapsing._value_to_bound(
-                ['ledger_before.' ~ quoted, 'ledger_after.' ~ quoted], theirs, column.dtype, of=side.name
-            )) %}
+            {% do values.append({
+                'of': side.name, 'name': theirs, 'dtype': column.dtype, 'sqls': ['ledger_before.' ~ quoted, 'ledger_after.' ~ quoted]
+            }) %}
         {% endfor %}
     {% endfor %}
     {% set counted, differs = [], ' and not (' ~ collapsing._same_images(sides[0].columns) ~ ')' %}
@@ -139,31 +131,17 @@
 
 
 {#
-    Returns one of the `values` of _profile_keys: SQL for the least and the greatest of some values in a row, `name`, the
-    column that they are compared with, their type, and whose bounds they are.
+    Returns {count, counted, bounds} of cached rows: how many there are, what the aggregates `counted` give, and literal ranges over the
+    alias `stored` outside of which no value lies, by the `of` of each of `ranges`, {of, name, dtype, sqls}: SQL for one value in a row or
+    two, the column that they are compared with, and its type. Types without such literals have none.
 #}
-{% macro _value_to_bound(values, name, dtype, of='') %}
-    {% set values = values if values | length > 1 else [adapter.quote(values[0])] %}
-    {{ return({
-        'least': 'least(' ~ values | join(', ') ~ ')' if values | length > 1 else values[0],
-        'greatest': 'greatest(' ~ values | join(', ') ~ ')' if values | length > 1 else values[0],
-        'name': name, 'dtype': dtype, 'of': of
-    }) }}
-{% endmacro %}
-
-
-{#
-    Returns {count, counted, bounds} of cached rows: how many there are, what the aggregates `counted` give, and by what
-    `values` are of, literal ranges over the alias `stored` outside of which none of them lies. Types without such literals
-    have none.
-#}
-{% macro _profile_keys(view, values, counted=[]) %}
-    {% set asked, bounds = ['count(*)'], {} %}
-    {% set bounded = [] %}
-    {% for value in values if collapsing._is_bounded_type(value.dtype) %}
+{% macro _profile_keys(view, ranges, counted=[]) %}
+    {% set asked, bounds, bounded = ['count(*)'], {}, [] %}
+    {% for value in ranges if collapsing._is_bounded_type(value.dtype) %}
+        {% set both = value.sqls[0] ~ ', ' ~ value.sqls[-1] %}
         {% do bounded.append(value) %}
-        {% do asked.append(collapsing._bound_text('min(' ~ value.least ~ ')', value.dtype)) %}
-        {% do asked.append(collapsing._bound_text('max(' ~ value.greatest ~ ')', value.dtype)) %}
+        {% do asked.append(collapsing._bound_text('min(least(' ~ both ~ '))', value.dtype)) %}
+        {% do asked.append(collapsing._bound_text('max(greatest(' ~ both ~ '))', value.dtype)) %}
     {% endfor %}
     {% set row = collapsing._rows_of('select ' ~ (asked + counted) | join(', ') ~ ' from ' ~ view)[0] %}
     {% for value in bounded %}
@@ -201,9 +179,9 @@
     Caches the rows that a batch appends, where it looks at any, adds to the batch how many there are, and returns the query
     of them.
 #}
-{% macro _rows_of_joined(ledger, settings, sides, table, batch) %}
+{% macro _rows_of_joined(ledger, sides, table, batch) %}
     {% if table.whole %}
-        {% set rows = collapsing._whole_join(settings, sides, batch.number) %}
+        {% set rows = collapsing._whole_join(sides, batch.number) %}
         {#- a left join leaves as many rows as there were; of an inner one only its keys are read to count them -#}
         {% set counted = 'select count(*) from (' ~ rows ~ ')' if sides[1:] | selectattr('type', 'equalto', 'inner') | list
             else collapsing._count_of_live(sides[0]) %}
@@ -212,7 +190,7 @@
     {% elif not batch.rows %}
         {{ return(none) }}
     {% endif %}
-    {% set rows = collapsing._joined_rows(settings, sides, batch.unread, batch.number, count=batch.rows) %}
+    {% set rows = collapsing._joined_rows(sides, batch.unread, batch.number, count=batch.rows) %}
     {#- left joins of rows as they stand lose none: they are counted already -#}
     {% if not (sides[1:] | selectattr('changed') | list or sides[1:] | selectattr('type', 'equalto', 'inner') | list) %}
         {{ return(rows) }}

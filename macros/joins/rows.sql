@@ -5,9 +5,9 @@
 
 
 {# Returns the query of the rows that the next batch appends, from nothing cached: what a preview shows. #}
-{% macro _joined_query(settings, sides, number) %}
+{% macro _joined_query(sides, number) %}
     {% if sides[0].after is none %}
-        {{ return(collapsing._whole_join(settings, sides, number)) }}
+        {{ return(collapsing._whole_join(sides, number)) }}
     {% endif %}
     {% set ctes = [] %}
     {% for side in sides[1:] if side.after < side.upto %}
@@ -17,7 +17,7 @@
     {% set stayed = {'rows': 'keys_that_find_changes', 'bounds': none, 'count': 0} if ctes else none %}
     {% do ctes.append('keys_that_find_changes as (\n' ~ collapsing._keys_that_find_changes(sides) ~ '\n)') if stayed %}
     {% do ctes.append('unread as (\n' ~ collapsing._rows_to_join(sides, stayed) ~ '\n)') %}
-    {{ return(collapsing._joined_rows(settings, sides, 'unread', number, ctes)) }}
+    {{ return(collapsing._joined_rows(sides, 'unread', number, ctes)) }}
 {% endmacro %}
 
 
@@ -29,7 +29,7 @@
     ctes     CTEs that come before
     count    how many rows `unread` has
 #}
-{% macro _joined_rows(settings, sides, unread, number, ctes=[], count=0) %}
+{% macro _joined_rows(sides, unread, number, ctes=[], count=0) %}
     {{ return(
         collapsing._rows_before_and_after(sides, unread, number, ctes, count) if sides[1:] | selectattr('changed') | list
         else collapsing._rows_joined_as_they_stand(sides, unread, number, ctes, count)
@@ -77,14 +77,17 @@ select {{ collapsing._broadcast_of(names) if count <= 1000000 }}
     {{ number }} as ledger_batch
 from appended
 {%- for side in sides[1:] %}
-{{ side.type }} join now_{{ side.name }} on {{ collapsing._finds(side, 'appended', 'now_' ~ side.name) }}
+{{ side.type }} join now_{{ side.name }} on {{ collapsing._equal(side.on, 'appended', 'now_' ~ side.name) }}
 {%- endfor %}
 {%- endmacro %}
 
 
 {# Returns what _joined_rows returns, from the joined rows before and after the batch, which are compared. #}
 {% macro _rows_before_and_after(sides, unread, number, ctes, count) -%}
-{%- set images = ['ledger_before', 'ledger_after'] -%}
+{%- set images, names = ['ledger_before', 'ledger_after'], [] -%}
+{%- for side in sides[1:] -%}
+    {%- do names.extend([side.name ~ '_ledger_before', side.name ~ '_ledger_after']) -%}
+{%- endfor -%}
 with
 
 {% for cte in ctes + collapsing._matches(sides, unread, count) -%}
@@ -93,7 +96,7 @@ with
 {% endfor -%}
 -- of each key the joined row before the batch and after it; NULL where there is none
 joined as (
-    select {{ collapsing._broadcast_of(collapsing._names_of_matches(sides)) if count <= 1000000 }}
+    select {{ collapsing._broadcast_of(names) if count <= 1000000 }}
         {%- for image in images %}
         {{ collapsing._joined_image(sides, image) }} as {{ image }},
         {%- endfor %}
@@ -102,7 +105,7 @@ joined as (
     {%- for side in sides[1:] %}
     {%- for image in images %}
     {%- set match = side.name ~ '_' ~ image %}
-    left join {{ collapsing._match(side, image) }} as {{ match }} on {{ collapsing._finds(side, 'unread.' ~ image, match) }}
+    left join {{ 'then_' if side.changed and image == 'ledger_before' else 'now_' }}{{ side.name }} as {{ match }} on {{ collapsing._equal(side.on, 'unread.' ~ image, match) }}
     {%- endfor %}
     {%- endfor %}
 )
@@ -130,7 +133,7 @@ where not ({{ collapsing._same_images(collapsing._joined_columns(sides)) }})
 {% macro _matches(sides, unread, count) %}
     {% set ctes = [] %}
     {% for side in sides[1:] %}
-        {% set wanted, pairs, key = [], [], side.on | map('last') | list %}
+        {% set wanted, key = [], side.on | map('last') | list %}
         {% for image in ['ledger_before', 'ledger_after'] %}
             {% set values = [] %}
             {% for mine, theirs in side.on %}
@@ -138,11 +141,8 @@ where not ({{ collapsing._same_images(collapsing._joined_columns(sides)) }})
             {% endfor %}
             {% do wanted.append('select ' ~ values | join(', ') ~ ' from ' ~ unread) %}
         {% endfor %}
-        {% for theirs in key %}
-            {% do pairs.append([theirs, theirs]) %}
-        {% endfor %}
         {% set found = collapsing._rows_found(
-            collapsing._rows_upto(side, side.upto), '(' ~ wanted | join(' union all ') ~ ')', pairs, side.bounds, count
+            collapsing._rows_upto(side, side.upto), '(' ~ wanted | join(' union all ') ~ ')', zip(key, key), side.bounds, count
         ) %}
         {% set names = collapsing._row_list((key + collapsing._columns_in_use(side) | map(attribute='name') | list) | unique) %}
         {% do ctes.append(
@@ -175,35 +175,9 @@ then_{{ side.name }} as (
 {%- endmacro %}
 
 
-{# Returns the CTE in which a side is found before or after the batch. #}
-{% macro _match(side, image) %}
-    {{ return(('then_' if side.changed and image == 'ledger_before' else 'now_') ~ side.name) }}
-{% endmacro %}
-
-
-{# Returns the names under which the rows of each other side are joined, before and after the batch. #}
-{% macro _names_of_matches(sides) %}
-    {% set names = [] %}
-    {% for side in sides[1:] %}
-        {% do names.extend([side.name ~ '_ledger_before', side.name ~ '_ledger_after']) %}
-    {% endfor %}
-    {{ return(names) }}
-{% endmacro %}
-
-
 {# Returns the hint that sends relations, which the query names so, to every task. #}
 {% macro _broadcast_of(names) %}
     {{ return('/*+ broadcast(' ~ names | join(', ') ~ ') */') }}
-{% endmacro %}
-
-
-{# Returns the condition that the first ledger's row, in `row`, finds a row of another side. A NULL finds nothing. #}
-{% macro _finds(side, row, other) %}
-    {% set parts = [] %}
-    {% for mine, theirs in side.on %}
-        {% do parts.append(row ~ '.' ~ adapter.quote(mine) ~ ' = ' ~ other ~ '.' ~ adapter.quote(theirs)) %}
-    {% endfor %}
-    {{ return(parts | join(' and ')) }}
 {% endmacro %}
 
 
@@ -254,7 +228,7 @@ then_{{ side.name }} as (
 
 
 {# Returns the query of all rows of a joined ledger, from the finals of its sides, as a batch or base `number`. #}
-{% macro _whole_join(settings, sides, number) -%}
+{% macro _whole_join(sides, number) -%}
 {%- set first = sides[0] -%}
 select
     {{ collapsing._select_list(first.columns | map(attribute='name'), of='`ledger_first`', indent=4) }},
@@ -269,6 +243,6 @@ select
 from {{ collapsing._final_of_table(first.relation, first.settings, first.upto) }} as `ledger_first`
 {%- for side in sides[1:] %}
 {{ side.type }} join {{ collapsing._final_of_table(side.relation, side.settings, side.upto) }} as {{ adapter.quote(side.name) }}
-    on {{ collapsing._finds(side, '`ledger_first`', adapter.quote(side.name)) }}
+    on {{ collapsing._equal(side.on, '`ledger_first`', adapter.quote(side.name)) }}
 {%- endfor %}
 {%- endmacro %}

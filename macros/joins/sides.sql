@@ -16,12 +16,15 @@
 #}
 
 
-{# Returns the sides that this model reads, the first one first, with all but `after` and what _take_columns adds. #}
-{% macro _sides(settings) %}
+{#
+    Returns the sides that this model reads, the first one first, with all but what _take_columns adds; `read` is how far each has been
+    read, as _read_upto returns it.
+#}
+{% macro _sides(settings, read) %}
     {% set given = graph.nodes[model.unique_id].collapsing_sides %}
     {#- a ledger may be several sides, which have to see the same batches of it -#}
     {% set batches = {} %}
-    {% set first, others = collapsing._side(given.first, none, batches), given.others %}
+    {% set first, others = collapsing._side(given.first, none, read, batches), given.others %}
     {% if first.id != model.depends_on.nodes | first %}
         {{ collapsing._raise(
             model.name, 'the first ledger of joined must be the first model that its SQL names; given: ' ~ first.name
@@ -36,7 +39,7 @@
     {% set sides = [first] %}
     {% do settings.update({'first': first.reads}) %}
     {% for name, join in settings.join.items() %}
-        {% set side = collapsing._side(others[name], name, batches) %}
+        {% set side = collapsing._side(others[name], name, read, batches) %}
         {% do side.update({
             'type': join.type, 'on': join.on.items() | list, 'takes': join.columns.items() | list,
             'changed': none, 'changed_count': 0, 'changed_bounds': none, 'bounds': none
@@ -54,7 +57,7 @@
     Returns one side; raises an error where it is no ledger, or none that can be joined. `name` is none for the first ledger, `known` are the
     batches of those that were asked already.
 #}
-{% macro _side(relation, name, known) %}
+{% macro _side(relation, name, read, known) %}
     {% set node = collapsing._model_of(relation) %}
     {% if node is not none and collapsing._shards_of(node) %}
         {{ collapsing._raise(
@@ -63,7 +66,7 @@
         ) }}
     {% endif %}
     {% set node = collapsing._asked_ledger('joined', relation) %}
-    {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
+    {% set settings = collapsing._ledger_settings(node) %}
     {% if not collapsing._engine(settings).adds_up %}
         {{ collapsing._raise(
             model.name, "the ledger '" ~ node.name ~ "' has the engine " ~ settings.engine
@@ -71,11 +74,12 @@
         ) }}
     {% endif %}
     {% set table = collapsing._named(relation) %}
-    {% do known.update({node.unique_id: collapsing._batches_of_source(relation)}) if node.unique_id not in known %}
-    {% set batches = known[node.unique_id] %}
+    {% set id, after = node.unique_id, read.get(node.unique_id) %}
+    {% do known.update({id: collapsing._batches_of_source(relation, at_least=after or 0)}) if id not in known %}
+    {% set batches = known[id] %}
     {{ return({
-        'name': name or node.name, 'id': node.unique_id, 'relation': table, 'reads': node.unique_id ~ ' in ' ~ table,
-        'settings': settings, 'batches': batches, 'upto': batches.last if batches else 0
+        'name': name or node.name, 'id': id, 'relation': table, 'reads': id ~ ' in ' ~ table,
+        'settings': settings, 'batches': batches, 'after': after, 'upto': batches.last if batches else 0
     }) }}
 {% endmacro %}
 
@@ -101,7 +105,7 @@
     Sets the columns of each side, spelled as its table has them, and checks that all that the settings name are there, that columns
     which are compared have one type, and that no name is there twice. Returns the columns of the joined ledger, [{name, dtype}].
 #}
-{% macro _take_columns(settings, sides) %}
+{% macro _take_columns(sides) %}
     {% for side in sides %}
         {% set shown = [] %}
         {% for column in collapsing._describe(side.relation).columns if column.name not in collapsing._system_columns() %}

@@ -11,9 +11,7 @@
 {% endmacro %}
 
 
-{#
-    Returns how far a joined ledger that has the batches `batches` has read the ledgers under it, {unique_id: batch}.
-#}
+{# Returns how far a joined ledger that has the batches `batches` has read the ledgers under it, {unique_id: batch}. #}
 {% macro _read_upto(ledger, batches) %}
     {% set read = {} %}
     {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
@@ -36,24 +34,16 @@
 
 
 {#
-    Sets `after` of each side: the batch up to which the joined ledger has read it, or none where everything is to be read.
-    Returns in words why a ledger that has batches cannot go on from there, or none.
+    Returns in words why a joined ledger that has the batches `batches` cannot go on from where it has read its sides, or none. Where it
+    cannot, or has no batches, all sides are to be read from the beginning.
 #}
-{% macro _find_unread(ledger, sides, batches) %}
-    {% set read, stale = collapsing._read_upto(ledger, batches), [] %}
-    {#- another command may have gone on since this command's own run of a side -#}
-    {% for side in sides if (read.get(side.id) or 0) > side.upto %}
-        {% set newer = collapsing._batches_of(side.relation) %}
-        {% for same in sides if same.id == side.id and newer %}
-            {% do same.update({'batches': newer, 'upto': newer.last}) %}
-        {% endfor %}
-    {% endfor %}
-    {% for side in sides %}
-        {% set after, base = read.get(side.id), side.batches.base if side.batches else 0 %}
-        {% do side.update({'after': after}) %}
-        {% if batches and after is none %}
+{% macro _find_stale(sides, batches) %}
+    {% set stale = [] %}
+    {% for side in sides if batches %}
+        {% set base = side.batches.base if side.batches else 0 %}
+        {% if side.after is none %}
             {% do stale.append('how far it has read ' ~ side.name ~ ' is not known') %}
-        {% elif batches and (after > side.upto or after < base or (side.batches and 0 < after < side.batches.first)) %}
+        {% elif side.after > side.upto or side.after < base or (side.batches and 0 < side.after < side.batches.first) %}
             {% do stale.append(side.name ~ ' has been rebuilt') %}
         {% endif %}
     {% endfor %}
@@ -95,9 +85,9 @@
         ) if stale and flags.EMPTY %}
         {{ return({'is_due': false, 'reads': false, 'created': false, 'rebuild': false}) }}
     {% endif %}
-    {% set wanted = collapsing._ledger_columns(collapsing._take_columns(settings, sides), settings, ledger) %}
+    {% set wanted = collapsing._ledger_columns(collapsing._take_columns(sides), settings, ledger) %}
     {% do collapsing._check_contract(wanted) %}
-    {% set changes = collapsing._column_changes(described, wanted) if fits else {} %}
+    {% set changes = collapsing._column_changes(described, wanted, wanted) if fits else {} %}
     {% if changes.added or changes.other %}
         {% set stale = stale or 'the columns of the ledgers that it reads have changed' %}
     {% endif %}

@@ -6,7 +6,7 @@
 {% materialization incremental_joined, adapter='spark' %}
     {%- set begun_at = modules.datetime.datetime.utcnow() -%}
     {%- set ledger, existing = this.incorporate(type='table'), load_relation(this) -%}
-    {%- set settings = collapsing._ledger_settings(model.name, model.config.meta.get('collapsing')) -%}
+    {%- set settings = collapsing._ledger_settings(model) -%}
     {{ run_hooks(pre_hooks) }}
 
     {#- nobody else writes this table, and what a killed run left half done is finished -#}
@@ -19,8 +19,8 @@
     {%- do collapsing._drop_covered(ledger, batches) -%}
 
     {#- which batches of which side are unread; whether what is there still fits them and the settings -#}
-    {%- set sides = collapsing._sides(settings) -%}
-    {%- set stale = collapsing._find_unread(ledger, sides, batches) -%}
+    {%- set sides = collapsing._sides(settings, collapsing._read_upto(ledger, batches)) -%}
+    {%- set stale = collapsing._find_stale(sides, batches) -%}
     {%- set table = collapsing._check_joined_table(ledger, settings, sides, batches, stale) -%}
     {%- do collapsing._check_not_fed_on(model, 'built anew') if batches and (table.rebuild or table.created) -%}
     {%- set batch = {'committed': false} -%}
@@ -31,7 +31,7 @@
         {%- do collapsing._prepare_table(ledger, settings, table) -%}
     {%- endif -%}
     {%- if table.reads -%}
-        {%- set rows = collapsing._rows_of_joined(ledger, settings, sides, table, batch) -%}
+        {%- set rows = collapsing._rows_of_joined(ledger, sides, table, batch) -%}
 
         {#- the manifest says how far each side is read: it counts once the batch is committed -#}
         {%- do collapsing._write_manifest(ledger, settings, batch, -batch.number if table.rebuild else batch.number, begun_at) -%}

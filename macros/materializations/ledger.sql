@@ -6,7 +6,7 @@
 {% materialization incremental_ledger, adapter='spark' %}
     {%- set begun_at = modules.datetime.datetime.utcnow() -%}
     {%- set ledger, existing = this.incorporate(type='table'), load_relation(this) -%}
-    {%- set settings = collapsing._ledger_settings(model.name, model.config.meta.get('collapsing')) -%}
+    {%- set settings = collapsing._ledger_settings(model) -%}
     {{ run_hooks(pre_hooks) }}
 
     {#- nobody else writes this table, and what a killed run left half done is finished -#}
@@ -27,7 +27,7 @@
     {%- set batches = none if table.rebuild or table.created else batches -%}
 
     {#- plan: which rows are unread, which blocks they make up, whether any is bad -#}
-    {%- do collapsing._check_manifest(ledger, settings, batches) -%}
+    {%- do collapsing._check_manifest(model.name, ledger, settings, batches) -%}
     {%- set manifest = collapsing._manifest_of(ledger, batches, with_blocks=true) -%}
     {%- do collapsing._check_changed_blocks(sql, ledger, settings, columns, batches, manifest) -%}
     {%- set unread = collapsing._cache_unread(sql, ledger, settings, columns, manifest.folded, number) -%}

@@ -4,7 +4,7 @@
 #}
 {% materialization incremental_projection, adapter='spark' %}
     {%- set projection, existing = this.incorporate(type='table'), load_relation(this) -%}
-    {%- set settings = collapsing._projection_settings(model.name, model.config.meta.get('collapsing')) -%}
+    {%- set settings = collapsing._projection_settings(model) -%}
     {{ run_hooks(pre_hooks) }}
 
     {#- nobody else writes this table -#}

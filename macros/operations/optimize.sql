@@ -21,9 +21,9 @@
 {# Raises an error about an argument of optimize. #}
 {% macro _check_policy(keep_batches, dead_share, batches, dry_run) %}
     {% set wrong = [] %}
-    {% if keep_batches is not integer or keep_batches is boolean or keep_batches < 0 %}
+    {% if keep_batches is not integer or keep_batches < 0 %}
         {% do wrong.append("keep_batches must be a number of batches, 0 or more; given: " ~ tojson(keep_batches, keep_batches | string)) %}
-    {% elif batches is not none and (batches is not integer or batches is boolean or batches < 1) %}
+    {% elif batches is not none and (batches is not integer or batches < 1) %}
         {% do wrong.append("batches must be a number of batches, 1 or more; given: " ~ batches) %}
     {% elif dead_share is not none and (dead_share is not number or dead_share is boolean or not 0 < dead_share <= 1) %}
         {% do wrong.append("dead_share must be a share of the rows, above 0 and up to 1; given: " ~ dead_share) %}
@@ -37,9 +37,10 @@
 {# Optimizes a ledger or a projection, where a policy is given only if it is due by that; in a dry run says what would be done. #}
 {% macro _optimize_one(node, kind, keep_batches, policy, dry_run) %}
     {% set relation = collapsing._built_relation(node) %}
-    {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) if kind == 'ledger' %}
+    {% set settings = collapsing._ledger_settings(node) if kind == 'ledger' %}
     {% do collapsing._check_optimizable(node.name, settings) if settings %}
     {% do collapsing._check_not_fed_on(node, 'optimized') if settings %}
+    {% do collapsing._check_manifest(node.name, relation, settings, collapsing._batches_of(relation)) if settings %}
     {% set due = collapsing._due(relation, settings, keep_batches, policy) %}
     {% set marked = ' (dry run: nothing was changed)' if dry_run and due.is_due else '' %}
     {% do collapsing._say(node.name, due.says ~ marked) if policy or dry_run %}
@@ -102,7 +103,7 @@
     {% set lock = collapsing._lock_on(relation) if not collapsing._is_sole_writer() else {'run': none} %}
     {% if lock.run is not none and not collapsing._is_stale(lock.since) %}
         {{ return('it is being written by the dbt run ' ~ lock.run) }}
-    {% elif kind == 'ledger' and collapsing._keeps_what_it_reads(collapsing._ledger_settings(node.name, node.config.meta.collapsing)) %}
+    {% elif kind == 'ledger' and collapsing._keeps_what_it_reads(collapsing._ledger_settings(node)) %}
         {{ return("without the setting 'block' its runs would append again what optimize leaves out") }}
     {% elif kind == 'ledger' and collapsing._fed_on(node) %}
         {{ return("the ledger '" ~ collapsing._fed_on(node)[0].name ~ "' is fed by its changes") }}
@@ -137,7 +138,8 @@
     {% do collapsing._drop_covered(ledger, batches) %}
     {% set manifest = collapsing._manifest_of(ledger, batches) %}
     {% set upto = collapsing._foldable_batches(node, ledger, batches, manifest, keep_batches) if batches else 0 %}
-    {% if not batches or upto <= batches.base %}
+    {#- a table that was created again goes on from earlier numbers: a base of nothing would hide that it is new -#}
+    {% if not batches or not batches.later | select('le', upto) | list %}
         {% set base = ': the base stands for those up to ' ~ batches.base if batches else '' %}
         {% do collapsing._say(node.name, 'there is no batch to fold' ~ base) %}
     {% else %}
@@ -166,7 +168,7 @@
 
 {# Returns up to which batch a ledger can be folded into its base. #}
 {% macro _foldable_batches(node, ledger, batches, manifest, keep_batches) %}
-    {% set limit = namespace(upto=collapsing._read_by_all(node, ledger, batches.last - keep_batches)) %}
+    {% set limit = namespace(upto=collapsing._read_by_all(node, ledger, batches, batches.last - keep_batches)) %}
     {#- a batch is not folded without the later batch that takes it back: readers cannot skip a part of a base -#}
     {% for pair in manifest.undone if pair[1] <= limit.upto < pair[0] %}
         {% set limit.upto = pair[1] - 1 %}

@@ -7,9 +7,10 @@
             ) }}
         {% endif %}
         {% do collapsing._check_has_stage(node, 'undo') %}
-        {% set settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
+        {% set settings = collapsing._ledger_settings(node) %}
         {% do collapsing._check_undo(node, settings, batch, {'redo': redo, 'unread': unread, 'dry_run': dry_run}) %}
         {% set ledger = collapsing._built_relation(node) %}
+        {% do collapsing._check_manifest(node.name, ledger, settings, collapsing._batches_of(ledger)) %}
         {% do collapsing._acquire_lock(node.name, ledger) if not dry_run %}
         {% set batches = collapsing._batches_of(ledger) %}
         {% set undo = collapsing._plan_undo(batches, collapsing._manifest_of(ledger, batches), batch, redo) %}
@@ -99,7 +100,7 @@
     {% for name, given in choices.items() if given is not boolean %}
         {{ collapsing._raise(node.name, "undo's " ~ name ~ ' must be true or false; given: ' ~ given) }}
     {% endfor %}
-    {% if batch is not none and (batch is boolean or batch is not integer or batch < 1) %}
+    {% if batch is not none and (batch is not integer or batch < 1) %}
         {{ collapsing._raise(node.name, "undo's batch must be the number of a batch; given: " ~ tojson(batch, batch | string)) }}
     {% endif %}
     {% if choices.redo and choices.unread %}

@@ -5,8 +5,8 @@
 {% macro _optimize_projection(node, projection, keep_batches) %}
     {% set batches = collapsing._batches_of(projection) %}
     {% do collapsing._drop_covered(projection, batches) %}
-    {% set upto = collapsing._read_by_all(node, projection, batches.last - keep_batches) if batches else 0 %}
-    {% if not batches or upto <= batches.base %}
+    {% set upto = collapsing._read_by_all(node, projection, batches, batches.last - keep_batches) if batches else 0 %}
+    {% if not batches or not batches.later | select('le', upto) | list %}
         {% do collapsing._say(node.name, 'there is nothing to merge') %}
     {% else %}
         {% do collapsing._fold_into_base(
@@ -52,8 +52,8 @@ having
     {% set batches, later = table.batches, table.batches.later + [table.upto] %}
     {% if later | length > 16 %}
         {% set node = collapsing._model_of(projection) %}
-        {% set upto = collapsing._read_by_all(node, projection, later[-9]) %}
-        {% if upto > batches.base %}
+        {% set upto = collapsing._read_by_all(node, projection, batches, later[-9]) %}
+        {% if later | select('le', upto) | list %}
             {% do collapsing._drop_covered(projection, batches) %}
             {% do collapsing._say(node.name, 'merging the partials of the batches up to ' ~ upto) %}
             {% do collapsing._write_base(

@@ -12,14 +12,14 @@
             ~ source.identifier ~ "' is neither"
         ) }}
     {% elif kind == 'projection' %}
-        {% set of_source = collapsing._projection_settings(node.name, node.config.meta.collapsing) %}
+        {% set of_source = collapsing._projection_settings(node) %}
         {% set source_projection = {'name': node.name, 'group_by': of_source.group_by, 'measures': of_source.measures} %}
         {% for measure in collapsing._aggregates(settings.measures) %}
             {% do collapsing._source_measure(measure, source_projection) %}
         {% endfor %}
         {{ return(source_projection) }}
     {% endif %}
-    {% set ledger_settings = collapsing._ledger_settings(node.name, node.config.meta.collapsing) %}
+    {% set ledger_settings = collapsing._ledger_settings(node) %}
     {% if not collapsing._engine(ledger_settings).adds_up %}
         {{ collapsing._raise(
             model.name,

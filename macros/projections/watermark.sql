@@ -14,7 +14,7 @@
     {% set described = collapsing._describe(projection) if existing is not none and not existing.is_view else none %}
     {% set read = collapsing._batches_of(projection) if described else none %}
     {% set of_source = collapsing._batches_of_source(source, at_least=read.last if read else 0) %}
-    {% set upto, signature = of_source.last if of_source else 0, collapsing._signature(settings) %}
+    {% set upto, signature = of_source.last if of_source else 0, collapsing._signature(settings, source, source_projection) %}
     {% set built_from = (collapsing._property_in(described, 'collapsing.projection') or {}) if described else {} %}
     {% set session = collapsing._session_settings() if built_from.session else {} %}
 
@@ -44,10 +44,8 @@
         'collapsing.types': collapsing._as_property(types)
     } %}
     {% set all = {'after': none, 'upto': upto, 'number': upto, 'types': types, 'batches': none, 'rebuild': false} %}
-    {% set columns = [] %}
-    {% for column in collapsing._columns_of_query(collapsing._project(source, settings, types, all, source_projection)) %}
-        {% do columns.append({'name': column.name, 'dtype': collapsing._stored_type(column.dtype, projection)}) %}
-    {% endfor %}
+    {% set columns = collapsing._columns_of_query(collapsing._project(source, settings, types, all, source_projection)) %}
+    {% set columns = collapsing._stored_columns(columns, projection) %}
     {% do collapsing._check_quotients(settings, columns) %}
     {% do collapsing._check_contract(columns) %}
     {% if read and upto >= read.last and upto != read.base and described.columns == columns
@@ -99,10 +97,11 @@
     {% for measure in collapsing._aggregates(settings.measures) if not source_projection %}
         {% do expressions.append(['measures.' ~ measure.name, measure.argument, measure.aggregate, measure.function]) %}
     {% endfor %}
-    {% set names, read = columns | map(attribute='name') | list, collapsing._settings_of_source(source) %}
+    {% set names = columns | map(attribute='name') | list %}
+    {% set read = {} if source_projection else collapsing._ledger_settings(collapsing._model_of(source)) %}
     {% set rows = collapsing._two_rows('stored', columns, 'ledger_other', [{'name': 'ledger_other', 'dtype': 'int'}]) %}
     {% for setting, sql, given, function in expressions %}
-        {% set is_plain = sql.strip('`') in names + ['*'] %}
+        {% set is_plain = sql.strip('`') in names + (['*'] if function else []) %}
         {% set condition = sql.strip('`') ~ '#0' if is_plain
             else collapsing._check_row_sql(model.name, setting, sql, given, rows) %}
         {#- how many values a column has is the same in a row and its cancel row; how often a condition holds may not be -#}
@@ -138,14 +137,6 @@
 {% endmacro %}
 
 
-{# Returns the settings of the ledger that a projection reads, {} of a projection. #}
-{% macro _settings_of_source(source) %}
-    {% set node = collapsing._model_of(source) %}
-    {% set is_ledger = collapsing._kind_if_any(node) == 'ledger' %}
-    {{ return(collapsing._ledger_settings(node.name, node.config.meta.collapsing) if is_ledger else {}) }}
-{% endmacro %}
-
-
 {# Warns about views over a projection that this command does not build: their SQL was made for its old columns. #}
 {% macro _warn_of_views() %}
     {% set views = [] %}
@@ -174,28 +165,16 @@
 
 
 {#
-    Returns what tells apart what a projection can have been built from: its settings, the models that it reads, and the build of
-    a source projection among them; quotients of measures are not built. `layout` is to be raised when other columns are kept for the
-    same settings.
+    Returns what tells apart what a projection can have been built from: its settings, the models that it reads, and the build of a source
+    projection: batch numbers cannot distinguish two builds, for after a rebuild it has the number of the ledger's last batch, as it may have
+    had before. Quotients of measures are not built. `layout` is to be raised when other columns are kept for the same settings.
 #}
-{% macro _signature(settings) %}
+{% macro _signature(settings, source, source_projection) %}
     {% set built = dict(settings, measures=collapsing._aggregates(settings.measures)) %}
+    {#- with --defer that of another environment -#}
+    {% set table = load_relation(collapsing._named(source)) if source_projection else none %}
+    {% set build = collapsing._property_in(collapsing._describe(table), 'collapsing.projection') if table else none %}
     {{ return(local_md5(tojson({
-        'layout': 4, 'settings': built, 'reads': model.depends_on.nodes, 'source_builds': collapsing._source_builds()
+        'layout': 4, 'settings': built, 'reads': model.depends_on.nodes, 'source_builds': [build] if source_projection else []
     }))) }}
-{% endmacro %}
-
-
-{#
-    Returns the names of the builds of the projections that this model reads. Batch numbers cannot distinguish two builds: after a
-    rebuild a projection has the number of the ledger's last batch, as it may have had before.
-#}
-{% macro _source_builds() %}
-    {% set builds = {} %}
-    {% for node in collapsing._sources_of(model) if collapsing._kind_if_any(node) == 'projection' %}
-        {#- with --defer that of another environment -#}
-        {% set source = load_relation(collapsing._named(collapsing._source_of(model))) %}
-        {% do builds.update({node.unique_id: collapsing._property_of(source, 'collapsing.projection') if source else none}) %}
-    {% endfor %}
-    {{ return(builds | dictsort) }}
 {% endmacro %}

@@ -28,9 +28,11 @@
     `source_name.table_name`.
 #}
 {% macro _asked_stage(operation, name) %}
-    {% for node in graph.nodes.values() if node.resource_type in ['model', 'seed', 'snapshot'] and node.name == name %}
-        {{ return(node) }}
-    {% endfor %}
+    {% set nodes = graph.nodes.values() | selectattr('resource_type', 'in', ['model', 'seed', 'snapshot']) | list %}
+    {% set found = collapsing._named_so(operation, nodes, name) %}
+    {% if found %}
+        {{ return(found) }}
+    {% endif %}
     {% for source in graph.sources.values() if source.source_name ~ '.' ~ source.name == name %}
         {{ return(source) }}
     {% endfor %}
@@ -65,14 +67,36 @@
 {% endmacro %}
 
 
-{# Returns the graph's node of the model that an operation is asked about, by its name, or of a version `name.v<version>`. #}
+{#
+    Returns the one of some nodes of the graph that has a name: of a model's versions the latest, as for ref(), unless the name has one,
+    orders.v1. None where there is none; raises an error where packages have several, which `package.name` tells apart.
+#}
+{% macro _named_so(operation, nodes, name) %}
+    {% set found = [] %}
+    {% for node in nodes %}
+        {% set versions = [''] if node.version in [none, node.latest_version] else [] %}
+        {% do versions.append('.v' ~ node.version) if node.version is not none %}
+        {% for version in versions if name in [node.name ~ version, node.package_name ~ '.' ~ node.name ~ version] %}
+            {% do found.append(node) %}
+        {% endfor %}
+    {% endfor %}
+    {% if found | length > 1 %}
+        {% set names = [] %}
+        {% for node in found %}
+            {% do names.append(node.package_name ~ '.' ~ name) %}
+        {% endfor %}
+        {{ exceptions.raise_compiler_error(
+            'collapsing: ' ~ operation ~ ": several packages have what is named '" ~ name ~ "': give one of " ~ names | sort | join(', ')
+        ) }}
+    {% endif %}
+    {{ return(found | first if found else none) }}
+{% endmacro %}
+
+
+{# Returns the graph's node of the model that an operation is asked about, by a name as _named_so takes it. #}
 {% macro _asked_model(operation, name, kinds=['ledger', 'projection']) %}
     {% set models = graph.nodes.values() | selectattr('resource_type', 'equalto', 'model') | list %}
-    {% set found = [] %}
-    {#- of a model's versions the latest, as for ref(), unless one is named: orders.v1 -#}
-    {% for node in models if name in [node.name, node.name ~ '.v' ~ node.version] %}
-        {% do found.append(node) if name != node.name or node.version in [none, node.latest_version] %}
-    {% endfor %}
+    {% set found = collapsing._named_so(operation, models, name) %}
     {% if not found %}
         {% set names = [] %}
         {% for node in models if collapsing._kind_if_any(node) in kinds %}
@@ -83,7 +107,7 @@
             ~ '; given: ' ~ (name if name is not none else 'nothing')
         ) }}
     {% endif %}
-    {{ return(found[0]) }}
+    {{ return(found) }}
 {% endmacro %}
 
 

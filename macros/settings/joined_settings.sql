@@ -5,7 +5,8 @@
                        column of the other}
         rebuild_share  the share of the first ledger's rows above which a change of the others builds everything anew
 #}
-{% macro _joined_settings(model_name, given) %}
+{% macro _joined_settings(node) %}
+    {% set model_name, given = node.name, node.config.meta.collapsing %}
     {% do collapsing._check_known(model_name, given, ['join', 'rebuild_share', 'optimize']) %}
     {% if given.join is not mapping or not given.join %}
         {{ collapsing._raise_setting(
@@ -29,7 +30,7 @@
     {% endfor %}
     {% set settings = {
         'model': model_name, 'engine': 'joined', 'join': joins, 'rebuild_share': share, 'optimize': given.get('optimize', 'manual'),
-        'key': collapsing._settings_of_first(model_name, given).key, 'version': [], 'order_by': [], 'partition_by': [],
+        'key': collapsing._settings_of_first(node).key, 'version': [], 'order_by': [], 'partition_by': [],
         'sign': none, 'is_deleted': none, 'input': 'events', 'deletes': 'versioned', 'block': 'ledger_block', 'combine': {}, 'shards': none,
         'on_bad_rows': 'fail', 'on_changed_block': 'ignore', 'counts_blocks': false, 'count_decisions': false,
         'tombstone_retention': none
@@ -45,6 +46,9 @@
     {% if join is not mapping %}
         {{ collapsing._raise_setting(model_name, setting, "a mapping with 'on', 'columns' and 'type'", join) }}
     {% endif %}
+    {#- without quotes YAML reads on as true -#}
+    {% set join = dict(join) %}
+    {% do join.update({'on': join.pop(true)}) if true in join and 'on' not in join %}
     {% for unknown in join if unknown not in ['on', 'columns', 'type'] %}
         {{ collapsing._raise(
             model_name, "unknown setting '" ~ setting ~ '.' ~ unknown ~ "'; allowed: on, columns, type"
@@ -82,25 +86,13 @@
 
 
 {# Returns the settings of the first ledger that a joined one reads: dbt keeps the refs of a model in their order. #}
-{% macro _settings_of_first(model_name, given) %}
-    {% set found = [] %}
-    {% for node in graph.nodes.values() if node.name == model_name and node.resource_type == 'model'
-        and node.config.meta.get('collapsing') == given %}
-        {% set first = graph.nodes.get(node.depends_on.nodes | first) %}
-        {% if collapsing._kind_if_any(first) != 'ledger' %}
-            {{ collapsing._raise(
-                model_name, 'the first model that a joined ledger reads must be a ledger, a model whose settings say how its rows'
-                ~ ' collapse; ' ~ (first.name if first else 'what it reads') ~ ' is not one'
-            ) }}
-        {% endif %}
-        {% do found.append(collapsing._ledger_settings(first.name, first.config.meta.collapsing)) %}
-    {% endfor %}
-    {% if not found %}
-        {{ collapsing._raise(model_name, "the setting 'join' is for a model of the project") }}
-    {% elif found | rejectattr('key', 'equalto', found[0].key) | list %}
+{% macro _settings_of_first(node) %}
+    {% set first = graph.nodes.get(node.depends_on.nodes | first) %}
+    {% if collapsing._kind_if_any(first) != 'ledger' %}
         {{ collapsing._raise(
-            model_name, 'versions of a model with the same settings must read first ledgers of one key: give one of them another name'
+            node.name, 'the first model that a joined ledger reads must be a ledger, a model whose settings say how its rows'
+            ~ ' collapse; ' ~ (first.name if first else 'what it reads') ~ ' is not one'
         ) }}
     {% endif %}
-    {{ return(found[0]) }}
+    {{ return(collapsing._ledger_settings(first)) }}
 {% endmacro %}

@@ -1,10 +1,11 @@
 {#
-    Returns the checked settings of a ledger, every one present: defaults filled in, columns as lists.
-    `given` is the mapping under meta.collapsing of the model `model_name`.
+    Returns the checked settings of a ledger, `node` in the graph or the model that is built: every one present, defaults filled in,
+    columns as lists.
 #}
-{% macro _ledger_settings(model_name, given) %}
+{% macro _ledger_settings(node) %}
+    {% set model_name, given = node.name, node.config.meta.get('collapsing') %}
     {% if given is mapping and 'join' in given %}
-        {{ return(collapsing._joined_settings(model_name, given)) }}
+        {{ return(collapsing._joined_settings(node)) }}
     {% endif %}
     {% set known = [
         'engine', 'key', 'version', 'sign', 'is_deleted', 'input', 'deletes', 'block', 'order_by', 'partition_by', 'combine',
@@ -42,7 +43,7 @@
     {% do collapsing._check_retention(model_name, settings) %}
     {% do collapsing._check_optimize(model_name, settings) %}
     {% set shards = settings.shards %}
-    {% if shards is not none and (shards is boolean or shards is not integer or not 2 <= shards <= 1000) %}
+    {% if shards is not none and (shards is not integer or not 2 <= shards <= 1000) %}
         {{ collapsing._raise_setting(model_name, 'shards', 'a whole number from 2 to 1000', shards) }}
     {% endif %}
     {{ return(settings) }}
@@ -108,6 +109,9 @@
     {% endif %}
     {% set fixed = settings.key + settings.version + settings.order_by + [settings.sign, settings.is_deleted, settings.block] %}
     {#- Spark does not distinguish upper and lower case in names -#}
+    {% if combine | map('lower') | unique | list | length < combine | length %}
+        {{ collapsing._raise_setting(model_name, 'combine', 'a mapping of different columns', combine) }}
+    {% endif %}
     {% for column in combine %}
         {% if column | lower in fixed | select | map('lower') %}
             {{ collapsing._raise(

@@ -8,7 +8,8 @@
     {% for node in graph.nodes.values() if node.resource_type == 'model' %}
         {#- only models with shards need their names looked up: this is called often, for every model -#}
         {% set is_of_shard = identifier.startswith(node.alias | lower ~ '__shard_') %}
-        {% if node.schema | lower == schema and (node.alias | lower == identifier
+        {% set is_elsewhere = node.database and relation.database and node.database | lower != relation.database | lower %}
+        {% if node.schema | lower == schema and not is_elsewhere and (node.alias | lower == identifier
             or (is_of_shard and identifier in collapsing._shard_names(node) | map('lower'))) %}
             {{ return(node) }}
         {% endif %}

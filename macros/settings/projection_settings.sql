@@ -1,14 +1,15 @@
 {#
-    Returns the checked settings of a projection: `group_by` as a mapping of name to SQL, `measures` as a list of
-    _measure returns them. `given` is the mapping under meta.collapsing of the model `model_name`.
+    Returns the checked settings of a projection, `node` in the graph or the model that is built: `group_by` as a mapping of name to SQL,
+    `measures` as a list of what _measure returns.
 #}
-{% macro _projection_settings(model_name, given) %}
+{% macro _projection_settings(node) %}
+    {% set model_name, given = node.name, node.config.meta.get('collapsing') %}
     {% if given is not mapping or 'measures' not in given or 'group_by' not in given %}
         {{ collapsing._raise(model_name, "a projection needs 'group_by' and 'measures' in config(meta={'collapsing': {...}})") }}
     {% endif %}
     {% do collapsing._check_known(model_name, given, ['group_by', 'measures']) %}
 
-    {% set group_by = given.group_by %}
+    {% set group_by, measures = given.group_by, [] %}
     {% if group_by is not mapping %}
         {% set group_by = {} %}
         {% for column in collapsing._columns_of(model_name, given, 'group_by') %}
@@ -31,14 +32,26 @@
             model_name, 'group_by.' ~ name, 'SQL for one value: give each group a name of its own', sql
         ) }}
     {% endfor %}
-    {% set measures = [] %}
     {% for name, aggregate in given.measures.items() %}
         {% do measures.append(collapsing._measure(model_name, name, aggregate)) %}
     {% endfor %}
 
+    {% do collapsing._check_names_of_columns(model_name, group_by.keys() | list + measures | map(attribute='name') | list) %}
+    {% do collapsing._check_operands(model_name, measures) %}
+    {{ return({'group_by': group_by, 'measures': measures}) }}
+{% endmacro %}
+
+
+{# Raises an error where groups or measures cannot be columns of one table by their names. #}
+{% macro _check_names_of_columns(model_name, names) %}
     {% set seen = [] %}
-    {% for name in group_by.keys() | list + measures | map(attribute='name') | list %}
-        {% if name is not string or name.lower().startswith('ledger_') %}
+    {% for name in names %}
+        {% if name is not string or name == '' or '`' in name %}
+            {{ collapsing._raise(
+                model_name, 'the name of a group or a measure must be text without a backtick; given: ' ~ tojson(name)
+                ~ (', as YAML reads names such as no, on or 2024 that have no quotes' if name is not string)
+            ) }}
+        {% elif name.lower().startswith('ledger_') %}
             {{ collapsing._raise(
                 model_name, "the name '" ~ name ~ "' begins with ledger_: such names are reserved for the package"
             ) }}
@@ -49,6 +62,4 @@
         {% endif %}
         {% do seen.append(name.lower()) %}
     {% endfor %}
-    {% do collapsing._check_operands(model_name, measures) %}
-    {{ return({'group_by': group_by, 'measures': measures}) }}
 {% endmacro %}

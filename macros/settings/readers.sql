@@ -41,14 +41,14 @@
 
 {#
     Returns the last batch, `upto` at most, that all readers of a ledger or projection have read: its projections, and joined
-    ledgers.
+    ledgers. One that has read an earlier table alone is built again, whatever becomes of these batches.
 #}
-{% macro _read_by_all(node, source, upto) %}
+{% macro _read_by_all(node, source, batches, upto) %}
     {% set limit = namespace(upto=upto) %}
     {% for reader in collapsing._readers_of(node) %}
         {% set relation = adapter.get_relation(reader.database, reader.schema, reader.alias) %}
         {% set read, is_joined = collapsing._upto_read_by(reader, node), collapsing._is_joined(reader) %}
-        {% if read is not none and read < limit.upto
+        {% if read is not none and read < limit.upto and not 0 < read < batches.first
             and (is_joined or not collapsing._has_read(relation, source, read, limit.upto)) %}
             {% do collapsing._say(
                 node.name, ('joined ledger' if is_joined else 'projection') ~ " '" ~ reader.name

@@ -15,6 +15,8 @@
 {% macro _check_row_sql(model_name, setting, sql, given, rows) %}
     {% set plan = collapsing._analysed_plan(model_name, setting, sql, given, rows) %}
     {% set condition = (modules.re.search('(?s)Join Inner, (.*?)\\n\\s*:', plan) or [none, ''])[1] %}
+    {#- Spark shows the first 25 arguments of a call; the text that the user gave has all of them -#}
+    {% set condition = condition ~ (' ' ~ sql if collapsing._is_abbreviated(condition)) %}
     {% if collapsing._is_refused(plan) %}
         {% set said = modules.re.match('(?s)\\S*Exception: (.*?)( SQLSTATE|; line |\\n\\W?[A-Z]\\w+ \\[|$)', plan).group(1) %}
         {% set wrong = 'Spark says: ' ~ modules.re.sub('`ledger_other`.`ledger_other`, |, `ledger_other`.`ledger_other`', '', said.split() | join(' ')) %}
@@ -82,16 +84,20 @@
     {% set calls = modules.re.sub("'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"", "''", sql) %}
     {% set moment = '(?i)\\b(current_\\w+|now|localtimestamp|session_user|user|version)\\(' %}
     {% set called = '(?i)\\b(current_\\w+|curdate|now|localtimestamp|unix_timestamp|session_user|user|version)\\b' %}
+    {#- of an abbreviated condition, what the user wrote without parentheses -#}
+    {% set bare = '(?i)\\b(current_(?:date|timestamp|time|user|catalog|database|schema|timezone)|localtimestamp|curdate)\\b' %}
+    {% set found = modules.re.search(moment, condition) if modules.re.search(called, calls) else none %}
+    {% set found = found or (modules.re.search(bare, calls) if collapsing._is_abbreviated(condition) else none) %}
     {#- Spark regards them as deterministic, but each call draws an initialization vector -#}
     {% set drawn = '(?i)\\b(try_)?aes_encrypt\\(' %}
     {% set today = '(now|today|yesterday|tomorrow)\\b' %}
     {% if modules.re.search('(subquery|exists|list)#\\d+ \\[', condition) %}
         {{ return('It has a subquery') }}
-    {% elif modules.re.search(moment, condition) and modules.re.search(called, calls) %}
-        {{ return(modules.re.search(moment, condition).group(1) ~ '() changes from one run to the next') }}
+    {% elif found %}
+        {{ return(found.group(1) ~ '() changes from one run to the next') }}
     {% elif modules.re.search(drawn, condition) %}
         {{ return('aes_encrypt() gives something else each time') }}
-    {% elif modules.re.search('(?i)cast\\(' ~ today ~ '[^()#]* as (date|timestamp)', condition)
+    {% elif modules.re.search('(?i)cast\\(\'?' ~ today ~ '[^()#]* as (date|timestamp)', condition)
         or modules.re.search('(?i)\\b(date|timestamp\\w*)\\s*[\'"]\\s*' ~ today, sql) %}
         {{ return('A word such as today or now changes from one run to the next') }}
     {% endif %}
@@ -110,13 +116,21 @@
         {{ return(true) }}
     {% endfor %}
     {{ return(
-        modules.re.search('(?i)\\btimestamp(_ltz)?\\s*[\'"]', sql) is not none
+        collapsing._is_abbreviated(condition)
+        or modules.re.search('(?i)\\btimestamp(_ltz)?\\s*[\'"]', sql) is not none
         or modules.re.search(' as timestamp(?!_ntz)|Some\\(|timestamp_(seconds|millis|micros)\\(|current_timezone\\(', condition) is not none
     ) }}
 {% endmacro %}
 
 
-{# Returns whether SQL, as Spark has analysed it, reads a column. #}
+{# Returns whether SQL, as Spark has analysed it, reads a column, or may do so where Spark has abbreviated it. #}
 {% macro _reads_column(condition, name) %}
-    {{ return(modules.re.search('(?i)(?<!\\w)' ~ modules.re.escape(name) ~ '#\\d', condition) is not none) }}
+    {% set mark = '(?!\\w)' if collapsing._is_abbreviated(condition) else '#\\d' %}
+    {{ return(modules.re.search('(?i)(?<!\\w)' ~ modules.re.escape(name) ~ mark, condition) is not none) }}
+{% endmacro %}
+
+
+{# Returns whether Spark shows a part of a condition only (spark.sql.debug.maxToStringFields). #}
+{% macro _is_abbreviated(condition) %}
+    {{ return(modules.re.search('\\.\\.\\. \\d+ more fields', condition) is not none) }}
 {% endmacro %}

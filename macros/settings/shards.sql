@@ -6,7 +6,7 @@
 {# Returns the number of the shard that this run is about, or none. #}
 {% macro _shard_of_run() %}
     {% set shard = var('collapsing_shard', none) %}
-    {% if shard is not none and (shard is boolean or shard is not integer or shard < 0) %}
+    {% if shard is not none and (shard is not integer or shard < 0) %}
         {{ exceptions.raise_compiler_error(
             'collapsing: the variable collapsing_shard must be a whole number from 0; given: ' ~ tojson(shard)
         ) }}
@@ -15,15 +15,10 @@
 {% endmacro %}
 
 
-{# Returns how many shards a ledger has, or the ledger that a projection reads; none where its key space is not split. #}
+{# Returns how many shards a ledger has, or the ledger that a projection follows; none where its key space is not split. #}
 {% macro _shards_of(node) %}
-    {% if collapsing._kind_if_any(node) == 'ledger' %}
-        {{ return(node.config.meta.collapsing.get('shards')) }}
-    {% endif %}
-    {% for id in node.depends_on.nodes if collapsing._kind_if_any(graph.nodes.get(id)) is not none %}
-        {{ return(collapsing._shards_of(graph.nodes[id])) }}
-    {% endfor %}
-    {{ return(none) }}
+    {% set ledger = collapsing._ledger_of(node) %}
+    {{ return(ledger.config.meta.collapsing.get('shards') if collapsing._kind_if_any(ledger) == 'ledger' else none) }}
 {% endmacro %}
 
 
@@ -47,20 +42,11 @@
 {% endmacro %}
 
 
-{# Returns SQL that is true for the stage's rows of the shard that this run is about, or none where it is about all. #}
-{% macro _is_in_shard(settings) %}
-    {% set shard = collapsing._shard_of_run() %}
-    {{ return(
-        'pmod(xxhash64(' ~ collapsing._row_list(settings.key) ~ '), ' ~ settings.shards ~ ') = ' ~ shard
-        if settings.shards and shard is not none else none
-    ) }}
-{% endmacro %}
-
-
 {# Returns what can stand behind `from` for the stage's rows of the shard that this run is about: the stage itself without one. #}
 {% macro _in_shard(stage, settings) %}
-    {% set condition = collapsing._is_in_shard(settings) %}
-    {{ return('(select * from ' ~ stage ~ ' where ' ~ condition ~ ')' if condition else stage) }}
+    {% set shard, key = collapsing._shard_of_run(), collapsing._row_list(settings.key) %}
+    {% set is_in = 'pmod(xxhash64(' ~ key ~ '), ' ~ settings.shards ~ ') = ' ~ shard %}
+    {{ return('(select * from ' ~ stage ~ ' where ' ~ is_in ~ ')' if settings.shards and shard is not none else stage) }}
 {% endmacro %}
 
 

@@ -1,13 +1,19 @@
 {#
     Caches the rows of a query once they are read, all of them by the next statement, and returns the session's temporary view that they
-    are read from, until _drop_cached drops it. A query that is not costly is a view alone. So is each on a SQL warehouse of Databricks,
-    which has no such cache: there it reads the same blocks each time.
+    are read from, until _drop_cached drops it. A query that is not costly is a view alone. So is each where there is no cache: there it
+    reads the same blocks each time.
 #}
 {% macro _cache(relation, what, sql, is_costly=true) %}
     {% set view = collapsing._cached_view(relation, what) %}
-    {% set caches = is_costly and (target.type != 'databricks' or adapter.is_cluster()) %}
-    {% do collapsing._execute(('cache lazy table ' if caches else 'create or replace temporary view ') ~ view ~ ' as\n' ~ sql) %}
+    {% set creates = 'cache lazy table ' if is_costly and collapsing._has_cache() else 'create or replace temporary view ' %}
+    {% do collapsing._execute(creates ~ view ~ ' as\n' ~ sql) %}
     {{ return(view) }}
+{% endmacro %}
+
+
+{# Returns whether rows can be cached: a SQL warehouse of Databricks has no such cache. #}
+{% macro _has_cache() %}
+    {{ return(target.type != 'databricks' or adapter.is_cluster()) }}
 {% endmacro %}
 
 

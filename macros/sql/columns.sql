@@ -1,28 +1,30 @@
 {# Returns quoted columns as a list for a select, one per line; `of` is the alias that they are taken from. #}
 {% macro _select_list(columns, of=none, indent=8) %}
-    {% set parts = [] %}
-    {% for column in columns %}
-        {% do parts.append((of ~ '.' if of else '') ~ adapter.quote(column)) %}
-    {% endfor %}
-    {{ return(parts | join(',\n' ~ ' ' * indent)) }}
+    {{ return(collapsing._row_list(columns, of, between=',\n' ~ ' ' * indent)) }}
 {% endmacro %}
 
 
 {# Returns quoted columns on one line, for `partition by`, `group by` and `order by`; `suffix` is ' desc' or nothing. #}
-{% macro _row_list(columns, of=none, suffix='') %}
+{% macro _row_list(columns, of=none, suffix='', between=', ') %}
     {% set parts = [] %}
     {% for column in columns %}
         {% do parts.append((of ~ '.' if of else '') ~ adapter.quote(column) ~ suffix) %}
     {% endfor %}
-    {{ return(parts | join(', ')) }}
+    {{ return(parts | join(between)) }}
 {% endmacro %}
 
 
 {# Returns the condition that two aliases hold the same key. Keys are never NULL in a ledger, so `=` is enough. #}
 {% macro _same_key(key, one, other) %}
+    {{ return(collapsing._equal(zip(key, key), one, other)) }}
+{% endmacro %}
+
+
+{# Returns the condition that columns of two aliases are equal, by pairs [column of one, of the other]. A NULL equals nothing. #}
+{% macro _equal(pairs, one, other) %}
     {% set parts = [] %}
-    {% for column in key %}
-        {% do parts.append(one ~ '.' ~ adapter.quote(column) ~ ' = ' ~ other ~ '.' ~ adapter.quote(column)) %}
+    {% for mine, theirs in pairs %}
+        {% do parts.append(one ~ '.' ~ adapter.quote(mine) ~ ' = ' ~ other ~ '.' ~ adapter.quote(theirs)) %}
     {% endfor %}
     {{ return(parts | join(' and ')) }}
 {% endmacro %}

@@ -121,7 +121,7 @@
     {% for row in collapsing._rows_of('describe query ' ~ sql) %}
         {% do columns.append({'name': row[0], 'dtype': row[1]}) %}
     {% endfor %}
-    {% do collapsing._spell_out_types(columns, '(' ~ sql ~ ')') %}
+    {% do collapsing._spell_out_types(columns, '(' ~ sql ~ '\n)') %}
     {{ return(columns) }}
 {% endmacro %}
 
@@ -162,15 +162,6 @@
     {% endif %}
     {% set escaped = modules.re.sub('(..)', '\\\\x\\1', found.group(1)) %}
     {{ return(fromjson(escaped.encode('ascii').decode('unicode_escape').encode('latin-1').decode('utf-8'))) }}
-{% endmacro %}
-
-
-{# Returns a property of a table, or none. #}
-{% macro _property_of(relation, name) %}
-    {% for row in collapsing._rows_of('show tblproperties ' ~ relation) if row[0] == name %}
-        {{ return(row[1]) }}
-    {% endfor %}
-    {{ return(none) }}
 {% endmacro %}
 
 

@@ -1,6 +1,6 @@
 {# Raises an error: what final was given as `as_of` is neither a batch number nor text. #}
 {% macro _check_as_of(name, as_of) %}
-    {% if as_of is not none and as_of is not string and (as_of is boolean or as_of is not integer or as_of < 0) %}
+    {% if as_of is not none and as_of is not string and (as_of is not integer or as_of < 0) %}
         {{ collapsing._raise(name, "final's as_of must be a batch number or a timestamp; given: " ~ as_of) }}
     {% endif %}
 {% endmacro %}

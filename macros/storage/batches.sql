@@ -109,25 +109,21 @@
 
 
 {#
-    Returns SQL that is true for the rows of a table up to a batch, as a new base is to stand for them. It stops the query where there is
-    a newer base than `batches` say: the statement was sent twice, or another run has written one, and its rows would be replaced by none.
+    Returns SQL that is true for the rows of a table in its batches up to `upto`, and after `after` if that is given. Numbers are
+    literals, so that no other batch is opened. It stops the query where there is a newer base than `batches` say: the table was
+    optimized or rebuilt since, or the statement was sent twice, and the rows of a base would be replaced by none.
 #}
-{% macro _is_upto(relation, batches, upto) %}
-    {% set newer, name = 'ledger_batch < ' ~ -batches.base, relation.identifier %}
-    {% set moved = collapsing._text_literal('collapsing: ' ~ name ~ ' has been optimized meanwhile: nothing was changed') %}
+{% macro _is_upto(relation, batches, upto, after=none) %}
+    {% set base, name = batches.base if batches else 0, relation.identifier %}
+    {% set newer = 'ledger_batch < ' ~ -base %}
+    {% set older = ' or ledger_batch = ' ~ -base if base and after is none else '' %}
+    {% set moved = collapsing._text_literal(
+        'collapsing: ' ~ name ~ ' has been optimized or rebuilt meanwhile: nothing was changed'
+    ) %}
     {{ return(
-        '(ledger_batch = ' ~ -batches.base ~ ' or ledger_batch > ' ~ batches.base ~ ' or ' ~ newer ~ ') and ledger_batch <= ' ~ upto
+        '(ledger_batch > ' ~ (base if after is none else after) ~ older ~ ' or ' ~ newer ~ ') and ledger_batch <= ' ~ upto
         ~ ' and if(' ~ newer ~ ', raise_error(' ~ moved ~ '), true)'
     ) }}
-{% endmacro %}
-
-
-{# Drops batches of a table, by their numbers; those that are not there do no harm. #}
-{% macro _drop_batches(relation, numbers, ledger=none) %}
-    {% if numbers %}
-        {% do collapsing._log_drop_batches(relation, numbers) if collapsing._has_log(relation, ledger)
-            else collapsing._parquet_drop_batches(relation, numbers) %}
-    {% endif %}
 {% endmacro %}
 
 
@@ -228,12 +224,14 @@
 {% endmacro %}
 
 
-{# Returns the type in which a model's format keeps values of a Spark type: Iceberg has no integer smaller than int. #}
-{% macro _stored_type(dtype, relation) %}
-    {{ return(
-        modules.re.sub('(^|[<:,])(tinyint|smallint)(?=$|[>,])', '\\1int', dtype)
-        if collapsing._file_format(relation) == 'iceberg' else dtype
-    ) }}
+{# Returns columns, [{name, dtype}], in the types in which a model's format keeps them: Iceberg has no integer below int. #}
+{% macro _stored_columns(columns, relation) %}
+    {% set stored, is_iceberg = [], collapsing._file_format(relation) == 'iceberg' %}
+    {% for column in columns %}
+        {% set wide = modules.re.sub('(^|[<:,])(tinyint|smallint)(?=$|[>,])', '\\1int', column.dtype) %}
+        {% do stored.append({'name': column.name, 'dtype': wide if is_iceberg else column.dtype}) %}
+    {% endfor %}
+    {{ return(stored) }}
 {% endmacro %}
 
 
@@ -261,16 +259,19 @@
 {% endmacro %}
 
 
-{# Returns {rows, bytes} of the batches that a table has, without those that its base stands for; bytes are of data files. #}
+{#
+    Returns {rows, files, bytes} of the batches that a table has, without those that its base stands for: bytes and files are of data. Iceberg
+    lists them; of other formats every file is opened.
+#}
 {% macro _size_of(relation, batches) %}
-    {% set committed = ' where ' ~ collapsing._is_committed(batches) %}
+    {% set files = 'select count(*) as stored, max(_metadata.file_size) as bytes, ledger_batch from ' ~ relation
+        ~ ' group by ledger_batch, _metadata.file_path' %}
     {% if collapsing._file_format(relation) == 'iceberg' %}
-        {% set sql = 'select count(*), (select coalesce(sum(file_size_in_bytes), 0) from (select file_size_in_bytes, partition.ledger_batch '
-            ~ 'from ' ~ relation ~ '.files where content = 0)' ~ committed ~ ') from ' ~ relation ~ committed %}
-    {% else %}
-        {% set sql = 'select coalesce(sum(file_rows), 0), coalesce(sum(bytes), 0) from (select count(*) as file_rows, '
-            ~ 'max(_metadata.file_size) as bytes from ' ~ relation ~ committed ~ ' group by _metadata.file_path)' %}
+        {% set files = 'select record_count as stored, file_size_in_bytes as bytes, partition.ledger_batch from ' ~ relation
+            ~ '.files where content = 0' %}
     {% endif %}
-    {% set row = collapsing._rows_of(sql)[0] %}
-    {{ return({'rows': row[0], 'bytes': row[1]}) }}
+    {% set row = collapsing._rows_of(
+        'select coalesce(sum(stored), 0), count(*), coalesce(sum(bytes), 0) from (' ~ files ~ ') where ' ~ collapsing._is_committed(batches)
+    )[0] %}
+    {{ return({'rows': row[0], 'files': row[1], 'bytes': row[2]}) }}
 {% endmacro %}

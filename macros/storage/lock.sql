@@ -145,8 +145,14 @@
 {% endmacro %}
 
 
-{# Returns whether a lock is older than a run may take. #}
+{# Returns whether a lock is older than a run may take. Raises an error where the variable that says so is no number. #}
 {% macro _is_stale(since) %}
+    {% set hours = var('collapsing_lock_timeout_hours', 6) %}
+    {% if hours is boolean or hours is not number or hours < 0 %}
+        {{ exceptions.raise_compiler_error(
+            'collapsing: the variable collapsing_lock_timeout_hours must be a number of hours from 0; given: ' ~ tojson(hours)
+        ) }}
+    {% endif %}
     {% set age = modules.datetime.datetime.utcnow() - modules.datetime.datetime.strptime(since, '%Y-%m-%d %H:%M:%S') %}
-    {{ return(age.total_seconds() > var('collapsing_lock_timeout_hours', 6) * 3600) }}
+    {{ return(age.total_seconds() > hours * 3600) }}
 {% endmacro %}

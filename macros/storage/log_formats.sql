@@ -60,12 +60,6 @@ insert into {{ relation }} replace where ledger_batch = {{ number }}
 {% endmacro %}
 
 
-{# Drops batches, a list of numbers. #}
-{% macro _log_drop_batches(relation, numbers) %}
-    {% do collapsing._execute('delete from ' ~ relation ~ ' where ledger_batch in (' ~ numbers | join(', ') ~ ')') %}
-{% endmacro %}
-
-
 {#
     Creates a table empty, in one commit that replaces the one that is there. Iceberg's history ends there, Delta's goes on. An Iceberg
     table of other columns is dropped first: a Hive metastore compares columns by their place, and refuses for example text where a

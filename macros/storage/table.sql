@@ -60,14 +60,17 @@
 {% macro _create_beside(relation, ledger, columns) %}
     {% if load_relation(relation) is none %}
         {% set format = collapsing._format_beside(ledger) %}
-        {#- over the files that a killed drop has left, no table can be created -#}
-        {% do collapsing._drop_beside(relation, ledger) %}
-        {% set in_iceberg = format == 'parquet' and collapsing._file_format(ledger) == 'iceberg' %}
-        {% do collapsing._parquet_empty_folder(relation) if in_iceberg %}
-        {% do collapsing._execute(
-            'create table if not exists ' ~ relation ~ ' (' ~ columns ~ ')\nusing ' ~ format
-            ~ (" options ('partitionOverwriteMode' 'dynamic')" if format == 'parquet') ~ '\npartitioned by (ledger_batch)'
-        ) %}
+        {#- another command may have created it since this one began -#}
+        {% if not collapsing._is_in_catalog(relation) %}
+            {#- over the files that a killed drop has left, no table can be created -#}
+            {% do collapsing._drop_beside(relation, ledger) %}
+            {% set in_iceberg = format == 'parquet' and collapsing._file_format(ledger) == 'iceberg' %}
+            {% do collapsing._parquet_empty_folder(relation) if in_iceberg %}
+            {% do collapsing._execute(
+                'create table if not exists ' ~ relation ~ ' (' ~ columns ~ ')\nusing ' ~ format
+                ~ (" options ('partitionOverwriteMode' 'dynamic')" if format == 'parquet') ~ '\npartitioned by (ledger_batch)'
+            ) %}
+        {% endif %}
         {% do collapsing._add_to_cache(
             relation.incorporate(is_delta=format == 'delta', is_iceberg=format == 'iceberg') if target.type == 'spark' else relation
         ) %}

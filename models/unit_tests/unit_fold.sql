@@ -3,7 +3,9 @@
 {{ config(materialized='ephemeral') }}
 
 {% set versioned = {'key': 'id', 'version': 'version', 'sign': 'sign', 'block': 'block', 'order_by': 'log_offset'} %}
-{% set settings = collapsing._ledger_settings('unit_fold', var('fold_settings', versioned)) %}
+{% set settings = collapsing._ledger_settings(
+    {'name': 'unit_fold', 'config': {'meta': {'collapsing': var('fold_settings', versioned)}}}
+) %}
 {% set columns = [
     {'name': 'id', 'dtype': 'int'},
     {'name': 'version', 'dtype': 'int'},

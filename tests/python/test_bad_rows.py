@@ -51,7 +51,7 @@ def _twin_files(folder: Path) -> dict[str, str]:
     row = "from_json(value, 'id int, version int, is_deleted boolean') as staged, _metadata.file_name as name"
     staged = f"select staged.*, {{}} as block from (select {row} from text.`{folder}/*`)"
     return {
-        "models/stage_of_twins.sql": VIEW + staged.format("name"),
+        "models/stage_of_twins.sql": VIEW + staged.format("name as JoinDate, name"),
         "models/twins.sql": model("ledger(ref('stage_of_twins'))", LEDGER | {"on_bad_rows": "reject"}),
         "models/twins.yml": json.dumps(
             {"models": [{"name": "twins", "data_tests": [{"collapsing.complete": given(stage="ref('stage_of_twins')")}]}]}

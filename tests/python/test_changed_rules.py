@@ -76,8 +76,16 @@ def test_partitions_that_a_base_was_written_by_are_not_taken_away(project) -> No
     assert operate(project, "optimize", model="parted").success
     project.write("models/parted.sql", model("ledger(ref('stage_parted'))", REPLACING))
     assert """'partition_by' was ["part"] and is []""" in project.fails("run", "--select", "parted")
+    project.write("models/parted.sql", model("ledger(ref('stage_parted'))", REPLACING) + " -- one row of each key")
     project.run("run", "--full-refresh", "--select", "parted", "live_parted")
     assert project.rows("select version from live_parted") == [(6,)]
+
+
+def test_of_rows_that_differ_in_the_delete_alone_the_delete_wins(project) -> None:
+    kept, deleted = "9, false, null, 0, 'x', 0", "9, true, null, 0, 'x', 0"
+    _stage(project, "parted", "b", f"2, {kept}", f"2, {deleted}", f"3, {deleted}", f"3, {kept}")
+    project.run("run", "--select", "parted")
+    assert project.rows("select id from live_parted") == [(1,)]
 
 
 def test_a_tombstone_that_keeps_older_rows_of_later_batches_out_is_not_forgotten(project) -> None:
@@ -219,3 +227,15 @@ def test_a_table_that_the_package_has_not_created_is_told_of(project) -> None:
     for refresh in ([], ["--full-refresh"]):
         said = project.fails("run", *refresh, "--select", "taken")
         assert "the table kept.taken is not one that this package has created, in the format of the model" in said
+
+
+def test_readers_of_a_ledger_that_was_created_again_are_built_again_though_it_was_optimized(project) -> None:
+    """They have read batches of the earlier table alone, under numbers from which the new one goes on."""
+    last = project.batches("kept.counted")[-1]
+    project.write("models/stage_counted.sql", VIEW + STAGE.format("counted").replace(" from kept", ", 1 as extra from kept"))
+    project.run("run", "--full-refresh", "--select", "stage_counted", "counted")
+    for keep, batches in ((1, [last + 1]), (0, [-last - 1])):
+        assert operate(project, "optimize", model="counted", keep_batches=keep).success
+        assert project.batches("kept.counted") == batches
+    project.run("run", "--select", "sums", "wide_counted")
+    assert project.rows("select many from live_sums") == project.rows("select count(*) from live_wide_counted") == [(3,)]

@@ -258,7 +258,7 @@ def test_a_change_feed_needs_no_lookup(feed, ledger: str) -> None:
 def test_changes_without_their_images_stop_the_ledger(feed) -> None:
     _change(feed, "b3", "(8, 'u', null, (3, 'cid', 2, 2)), (9, 't', null, null), (10, 'd', null, null)")
     said = feed.fails("run", "--select", "accounts", variables={"upto": "b2"})
-    assert "bad_sign: 1 row" in said and '{"id":3} in block b3' in said
+    assert "bad_sign: 2 rows" in said and '{"id":3} in block b3' in said
     assert "null_key: 2 rows" in said and '{"id":null} in block b3' in said
     assert feed.batches("accounts")[-1] == 2
 
@@ -307,7 +307,10 @@ def test_collapsed_finds_rows_that_no_run_has_made(broken) -> None:
 
 @pytest.mark.parametrize(
     ("name", "said"),
-    [("winners", "the engine replacing has no cancel rows"), ("by_id", "is for a ledger; this is a projection")],
+    [
+        ("winners", "the engine replacing has no cancel rows"),
+        ("by_id", "the test collapsed needs a ledger; this is a projection"),
+    ],
 )
 def test_collapsed_refuses_what_it_cannot_check(broken, name: str, said: str) -> None:
     assert said in broken.fails("test", "--select", name)

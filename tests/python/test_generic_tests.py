@@ -205,7 +205,7 @@ DOCTORED = """
 {%- if execute -%}
 {{ collapsing._unaccounted(
     ref('sound'), ref('stage'),
-    collapsing._ledger_settings('sound', graph.nodes['model.generic_broken.sound'].config.meta.collapsing),
+    collapsing._ledger_settings(graph.nodes['model.generic_broken.sound']),
     "(select position, id, version, is_deleted, block, ledger_batch, if(id = 2 and is_deleted, 'forgotten', decision) as decision"
     ~ " from " ~ collapsing.decisions(ref('sound'), ref('stage')) ~ " where id <> 6)"
 ) }}
@@ -371,7 +371,7 @@ def test_what_a_test_is_not_for_is_refused(broken, full: bool) -> None:
     if full:
         assert "'rebuilt': final has no state as_of=2: rebuilt was optimized or rebuilt later" in said.pop("of_rebuilt")
     assert "'sound': the test equals_recompute is for a projection; this is a ledger" in said["sound"]
-    assert "'spoilt': the test complete is for a ledger and its stage; this is a projection" in said["spoilt"]
+    assert "'spoilt': the test complete needs a ledger; this is a projection" in said["spoilt"]
     assert "float_tolerance of the test equals_recompute must be a number" in said["near"] and "given: much" in said["near"]
     assert "the test equals_recompute needs a model with settings" in said["stage"]
     assert len(said) == 4

@@ -35,7 +35,7 @@ RETURN_WORDS = {
     "_column_changes",
     "_due",
     "_duplicate_blocks",
-    "_find_unread",
+    "_find_stale",
     "_found_in",
     "_is_given_key",
     "_lag_in_words",

@@ -76,7 +76,7 @@ def test_a_base_that_is_written_twice_is_not_replaced_by_nothing(project) -> Non
         assert operate(project, "optimize", model=name, callbacks=hears).success
         [statement] = [one for one in sent if re.search(rf"^ *insert \w+ (table )?refreshed\.{name} ", one, re.MULTILINE)]
         before = project.rows(f"select * from refreshed.{name}")
-        with pytest.raises(Exception, match=f"{name} has been optimized meanwhile: nothing was changed"):
+        with pytest.raises(Exception, match=f"{name} has been optimized or rebuilt meanwhile: nothing was changed"):
             project.sql(statement).collect()
         assert project.rows(f"select * from refreshed.{name}") == before
     assert _live(project, "orders") == [(1, "b"), (2, "c")]

@@ -31,6 +31,28 @@ WRONG_SETTINGS = {
         LEDGER | {"order_by": "Block"},
         "setting 'order_by' orders the rows of a block: it must not name the column of the setting 'block'",
     ),
+    "combined_twice": (
+        "ledger(ref('stage'))",
+        LEDGER | {"combine": {"label": "old.label", "LABEL": "new.label"}},
+        "setting 'combine' must be a mapping of different columns",
+    ),
+    "deleted_on": (
+        "ledger(ref('stage'))",
+        LEDGER | {"is_deleted": "day"},
+        "setting 'is_deleted' must be a column of numbers, booleans or text; given: day, which is date",
+    ),
+    "without_type": ("ledger(ref('untyped'))", LEDGER, "the stage's column 'nothing' is void, a NULL without a type"),
+    "with_colon": ("ledger(ref('colons'))", LEDGER, "the stage's column 'book' is struct<dc:title:string>, and in the name"),
+    "quoted_name": (
+        "projection(ref('good'))",
+        {"group_by": ["id"], "measures": {"a`b": "count(*)"}},
+        'the name of a group or a measure must be text without a backtick; given: "a`b"',
+    ),
+    "of_all": (
+        "projection(ref('good'))",
+        {"group_by": ["*"], "measures": {"n": "count(*)"}},
+        "setting 'group_by.*' must be SQL over the row's own columns",
+    ),
     "forgetful_parts": (
         "ledger(ref('stage'))",
         LEDGER | {"engine": "replacing", "partition_by": "day", "tombstone_retention": 5},
@@ -211,6 +233,7 @@ WRONG_GROUPS = {
     "current_date": "current_date() changes from one run to the next",
     "datediff(now(), day)": "now() changes from one run to the next",
     "unix_timestamp()": "current_timestamp() changes from one run to the next",
+    f"coalesce({'label, ' * 26}cast(current_date as string))": "current_date() changes from one run to the next",
     "current_user()": "current_user() changes",
     "aes_encrypt(label, '0000111122223333')": "aes_encrypt() gives something else each time",
     "cast('today' as date) > day": "A word such as today or now changes",
@@ -310,6 +333,8 @@ def wrong_settings(make_project, full: bool):
         + model("ledger(ref('stage'))", LEDGER),
         "models/quoted.sql": f"{{{{ config(materialized='view') }}}}\nselect {stage}, 1 as `a``b`",
         "models/our_names.sql": f"{{{{ config(materialized='view') }}}}\nselect {stage}, 1 as ledger_sign",
+        "models/untyped.sql": f"{{{{ config(materialized='ephemeral') }}}}\nselect {stage}, null as nothing",
+        "models/colons.sql": f"{{{{ config(materialized='ephemeral') }}}}\nselect {stage}, named_struct('dc:title', 'x') as book",
         "models/floating.sql": f"{{{{ config(materialized='ephemeral') }}}}\nselect {stage}",
         "models/good.sql": model("ledger(ref('stage'))", LEDGER),
         "models/of_position.sql": model(
@@ -400,7 +425,7 @@ def test_final_and_changes_refuse_what_they_cannot_read(wrong_settings) -> None:
     assert "as_of must be a batch number or a timestamp; given: monday" in wrong_settings["wrong_as_of"]
     assert "changes needs 'after'" in wrong_settings["wrong_after"]
     assert "this is a ledger without the setting 'partition_by'" in wrong_settings["no_partitions"]
-    assert "decisions needs a ledger and its stage; this is a projection" in wrong_settings["decided_sums"]
+    assert "decisions needs a ledger; this is a projection" in wrong_settings["decided_sums"]
 
 
 @pytest.mark.parametrize("number", each(WRONG_MEASURES, lambda wrong: " of ".join(reversed(wrong))))

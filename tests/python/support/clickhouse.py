@@ -109,7 +109,7 @@ KINDS = {
 # Delta and Iceberg mark a batch without rows by a row of nothing, which has no key.
 OPTIMIZED = """{{% set ledger = ref('{kind}') %}}
 {{% if execute %}}
-{{% set settings = collapsing._ledger_settings('{kind}', collapsing._model_of(ledger).config.meta.collapsing) %}}
+{{% set settings = collapsing._ledger_settings(collapsing._model_of(ledger)) %}}
 select * from {{{{ collapsing._engine(settings).collapsed(ledger, settings) }}}} where stream is not null
 {{% endif %}}
 """
