@@ -27,7 +27,7 @@
     {% endif %}
     {#- a view over this raises the error too: at the rows of a base that stands for what it would miss, or `after` is gone -#}
     {% set stop = 'raise_error(' ~ collapsing._text_literal('collapsing: ' ~ node.name ~ ': ' ~ gone ~ advice) ~ ')' %}
-    {% set read = 'select 1 from ' ~ ledger ~ ' where ledger_batch in (' ~ after ~ ', -' ~ after ~ ') limit 1' %}
+    {% set read = 'select 1 from ' ~ ledger ~ ' where ledger_batch between -' ~ after ~ ' and ' ~ after ~ ' limit 1' %}
     {{ return(
         '(select * from ' ~ ledger ~ ' where (ledger_batch > ' ~ after ~ ' or ledger_batch < -' ~ after ~ ') and if(ledger_batch < 0 or '
         ~ '(select count(*) from (' ~ read ~ ')) = 0, ' ~ stop ~ ', true))'

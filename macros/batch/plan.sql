@@ -61,8 +61,8 @@
             {% endfor %}
             {% for column in bounded %}
                 {% set least = 3 + (reasons | length) + 2 * loop.index0 %}
-                {% set stored = 'stored.' ~ adapter.quote(column.name) %}
-                {% do bounds.append(collapsing._between(stored, row[least], row[least + 1], column.dtype)) if row[least] is not none %}
+                {% set stored, greatest = 'stored.' ~ adapter.quote(column.name), row[least + 1] %}
+                {% do bounds.append(collapsing._between(stored, row[least], greatest, column.dtype)) if greatest is not none %}
             {% endfor %}
         {% endif %}
     {% endfor %}
@@ -73,8 +73,18 @@
 
 {# Returns the query of _profile_unread: a row for each block, in the order of their tokens, and then one for all rows. #}
 {% macro _profile_query(unread, settings, columns, bounded, reasons) %}
--- a token's own value may be one that Python has not, such as a time in the year 1
-select * except (arrival)
+-- all but the arrival: a token's own value may be one that Python has not, such as a time in the year 1
+select
+    is_total,
+    token,
+    staged
+    {%- for reason in reasons %},
+    {{ reason }}
+    {%- endfor %}
+    {%- for column in bounded %},
+    least_{{ loop.index }},
+    greatest_{{ loop.index }}
+    {%- endfor %}
 from (
     select
         grouping(ledger_block) = 1 as is_total,

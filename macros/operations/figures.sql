@@ -236,7 +236,7 @@
         'model': collapsing._name_to_ask(node), 'kind': 'projection', 'state': 'built',
         'rows': collapsing._rows_of('select count(*) from ' ~ rows)[0][0],
         'groups': collapsing._rows_of('select count(*) from ' ~ final)[0][0],
-        'ledger': ledger.name, 'last_batch': lag.batch, 'lag_batches': lag.lag_batches,
+        'ledger': collapsing._name_to_ask(ledger), 'last_batch': lag.batch, 'lag_batches': lag.lag_batches,
         'has_read': collapsing._lag_in_words(lag, batches.last if batches else 0).removeprefix('has read ')
     }) }}
 {% endmacro %}

@@ -28,14 +28,14 @@
     `source_name.table_name`.
 #}
 {% macro _asked_stage(operation, name) %}
+    {% for source in graph.sources.values() if source.source_name ~ '.' ~ source.name == name %}
+        {{ return(source) }}
+    {% endfor %}
     {% set nodes = graph.nodes.values() | selectattr('resource_type', 'in', ['model', 'seed', 'snapshot']) | list %}
     {% set found = collapsing._named_so(operation, nodes, name) %}
     {% if found %}
         {{ return(found) }}
     {% endif %}
-    {% for source in graph.sources.values() if source.source_name ~ '.' ~ source.name == name %}
-        {{ return(source) }}
-    {% endfor %}
     {{ exceptions.raise_compiler_error(
         'collapsing: ' ~ operation ~ " needs 'stage', the name of a model, a seed or a snapshot, or a source as source_name.table_name; given: "
         ~ (name if name is not none else 'nothing')

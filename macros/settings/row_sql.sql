@@ -85,13 +85,15 @@
     {% set moment = '(?i)\\b(current_\\w+|now|localtimestamp|session_user|user|version)\\(' %}
     {% set called = '(?i)\\b(current_\\w+|curdate|now|localtimestamp|unix_timestamp|session_user|user|version)\\b' %}
     {#- of an abbreviated condition, what the user wrote without parentheses -#}
-    {% set bare = '(?i)\\b(current_(?:date|timestamp|time|user|catalog|database|schema|timezone)|localtimestamp|curdate)\\b' %}
+    {% set moments = 'current_(?:date|timestamp|time|user|catalog|database|schema|timezone)|localtimestamp|curdate' %}
+    {% set bare = '(?i)\\b(' ~ moments ~ '|unix_timestamp(?=\\s*\\(\\s*\\)))\\b' %}
     {% set found = modules.re.search(moment, condition) if modules.re.search(called, calls) else none %}
     {% set found = found or (modules.re.search(bare, calls) if collapsing._is_abbreviated(condition) else none) %}
     {#- Spark regards them as deterministic, but each call draws an initialization vector -#}
     {% set drawn = '(?i)\\b(try_)?aes_encrypt\\(' %}
     {% set today = '(now|today|yesterday|tomorrow)\\b' %}
-    {% if modules.re.search('(subquery|exists|list)#\\d+ \\[', condition) %}
+    {% if modules.re.search('(subquery|exists|list)#\\d+ \\[', condition)
+        or collapsing._is_abbreviated(condition) and modules.re.search('(?i)\\(\\s*(select|with)\\b', calls) %}
         {{ return('It has a subquery') }}
     {% elif found %}
         {{ return(found.group(1) ~ '() changes from one run to the next') }}

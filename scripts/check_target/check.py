@@ -134,6 +134,7 @@ class Place:
             "COLLAPSING_CHECK_FORMAT": self.format,
             "COLLAPSING_CHECK_SCHEMA": self.schema,
             "DBT_LOG_PATH": str(folder / "logs"),
+            "DBT_PROFILES_DIR": str(profiles),
             "DBT_SEND_ANONYMOUS_USAGE_STATS": "false",
         }
         package = folder / "package"

@@ -14,7 +14,7 @@ REPLACING = {"engine": "replacing", "key": "id", "version": "version", "is_delet
 VERSIONED = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 FEED = {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign", "order_by": "position", "block": "block"}
 NUMBERS = "try_cast(part as double) as half, try_cast(part as decimal(38, 0)) as exact"
-STAGE = f"select * except (ledger), {NUMBERS} from kept.arrived where ledger = '{{}}'"
+STAGE = f"select block, id, version, is_deleted, sign, position, part, other, {NUMBERS} from kept.arrived where ledger = '{{}}'"
 LEDGERS = {
     "parted": REPLACING | {"partition_by": "part"},
     "forgetting": REPLACING | {"tombstone_retention": 10},
@@ -146,7 +146,8 @@ def test_a_projection_that_another_command_has_brought_further_is_not_set_back(p
     def go_on(event) -> None:
         if not went_on and (statement_of(event) or "").startswith("describe table extended kept.sums"):
             for table in ("counted", "sums"):
-                project.sql(f"insert into kept.{table} select * except (ledger_batch), 3 from kept.{table}")
+                kept = project.columns(f"kept.{table}", without=["ledger_batch"])
+                project.sql(f"insert into kept.{table} select {kept}, 3 from kept.{table}")
                 went_on.append(table)
 
     _stage(project, "counted", "b", "3, 1, false, null, 0, 'x', 5")

@@ -220,6 +220,8 @@ WRONG_SETTINGS = {
 }
 
 
+# more arguments than Spark shows of a call
+MANY = ", ".join(["label"] * 26)
 # SQL of a group that is not the same whenever it is evaluated, or is none over the row: what the error says of it
 WRONG_GROUPS = {
     "rand()": "expects a deterministic expression",
@@ -233,7 +235,9 @@ WRONG_GROUPS = {
     "current_date": "current_date() changes from one run to the next",
     "datediff(now(), day)": "now() changes from one run to the next",
     "unix_timestamp()": "current_timestamp() changes from one run to the next",
-    f"coalesce({'label, ' * 26}cast(current_date as string))": "current_date() changes from one run to the next",
+    f"coalesce({MANY}, cast(current_date as string))": "current_date() changes from one run to the next",
+    f"coalesce({MANY}, cast(unix_timestamp() as string))": "unix_timestamp() changes from one run to the next",
+    f"coalesce({MANY}, (select max(label) from wrong_settings.stage))": "It has a subquery",
     "current_user()": "current_user() changes",
     "aes_encrypt(label, '0000111122223333')": "aes_encrypt() gives something else each time",
     "cast('today' as date) > day": "A word such as today or now changes",
@@ -249,6 +253,7 @@ LATER = (
     *("transform(array(id), x -> rand())", "input_file_name()", "row_number() over (order by id)", "id in (select 1)"),
     *("datediff(now(), day)", "unix_timestamp()", "current_user()", "date'yesterday'", "_metadata.file_path", "shop"),
     "label -- of the row",
+    f"coalesce({MANY}, cast(unix_timestamp() as string))",
     *("max(struct(id, map(id, id)))", "count(distinct label, map(id, id))", "max(make_interval(id))", "min(null)"),
     *("avg(date_add(day, 1))", "sum(make_interval(id))", "min(*)", "count(distinct *)", "count(distinct)", "sum(distinct id)"),
     *("sum(labels)", "count(distinct labels)", "sum(least)", "max(least)", "min(n)", "count(n)"),

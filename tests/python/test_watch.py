@@ -82,6 +82,11 @@ def test_metrics_are_what_prometheus_reads_and_replace_the_old_ones_whole(watch,
     assert [path.name for path in tmp_path.iterdir()] == ["metrics.prom"]
 
 
+@pytest.mark.parametrize(("version", "latest", "name"), [(None, None, "orders"), (2, 2, "orders"), (1, 2, "orders.v1")])
+def test_a_version_is_named_as_status_names_it(watch, version: int | None, latest: int | None, name: str) -> None:
+    assert watch.name_of(SimpleNamespace(name="orders", version=version, latest_version=latest)) == name
+
+
 def test_a_table_of_ledgers_and_a_command_line_that_says_what_is_wrong(watch, tmp_path: Path) -> None:
     from rich.console import Console
 
