@@ -199,6 +199,7 @@ def test_the_block_of_a_row_that_an_undo_has_restored_is_noted(project) -> None:
     assert set(project.run("test", "--select", "restored").values()) == {"pass"}
 
 
+@pytest.mark.full
 def test_a_decimal_that_is_asked_for_is_not_rounded(project) -> None:
     _stage(project, "exact", "a", "1, 1, false, null, 0, '2', 0")
     project.run("run", "--select", "exact")
@@ -209,6 +210,7 @@ def test_a_decimal_that_is_asked_for_is_not_rounded(project) -> None:
     assert project.rows("select step from life order by place") == [("staged",), ("appended",), ("state",)]
 
 
+@pytest.mark.full
 def test_the_life_of_keys_that_are_equal_and_read_differently_is_one(project) -> None:
     for version, half in ((1, "0.0"), (2, "-0.0")):
         _stage(project, "halves", half, f"1, {version}, false, null, 0, '{half}', 0")

@@ -160,6 +160,7 @@ def _warnings(project: DbtProject, *command: str) -> str:
     return " ".join(str(warned).split())
 
 
+@pytest.mark.full
 def test_bytes_that_are_no_text_and_variables_of_spark_are_keys_and_tokens_as_they_are(corners) -> None:
     """Each key has a token of its own text; the second version of a key finds the first by the bounds of its batch."""
     for version in (1, 2):
