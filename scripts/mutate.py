@@ -228,7 +228,10 @@ class Court:
             return None
         path.write_text(text.replace(mutant.old, mutant.new, 1))
         try:
-            if not self.project.invoke("build", "--log-level", "none", "--select", "path:models/unit_tests").success:
+            result = self.project.invoke("build", "--log-level", "none", "--select", "path:models/unit_tests")
+            if isinstance(result.exception, KeyboardInterrupt):  # dbt takes it for itself, and for a failure
+                raise result.exception
+            if not result.success:
                 return "dbt's unit tests"
             return next((name for name in mutant.tests.split() if not self.passes(name)), None)
         finally:

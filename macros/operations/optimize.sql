@@ -40,8 +40,9 @@
     {% set settings = collapsing._ledger_settings(node) if kind == 'ledger' %}
     {% do collapsing._check_optimizable(node.name, settings) if settings %}
     {% do collapsing._check_not_fed_on(node, 'optimized') if settings %}
-    {% do collapsing._check_manifest(node.name, relation, settings, collapsing._batches_of(relation)) if settings %}
-    {% set due = collapsing._due(relation, settings, keep_batches, policy) %}
+    {% set batches = collapsing._batches_of(relation) %}
+    {% do collapsing._check_manifest(node.name, relation, settings, batches) if settings %}
+    {% set due = collapsing._due(relation, settings, batches, keep_batches, policy) %}
     {% set marked = ' (dry run: nothing was changed)' if dry_run and due.is_due else '' %}
     {% do collapsing._say(node.name, due.says ~ marked) if policy or dry_run %}
     {% if not dry_run and (due.is_due or not policy) %}
@@ -60,8 +61,7 @@
     Returns {is_due, says}: whether a ledger, or a projection (without `settings`), is to be optimized, and in words why. Without a policy it is where
     there is something to fold. A projection has no dead rows: its partials are merged once there are many batches of them.
 #}
-{% macro _due(relation, settings, keep_batches, policy) %}
-    {% set batches = collapsing._batches_of(relation) %}
+{% macro _due(relation, settings, batches, keep_batches, policy) %}
     {% set count = [(batches.later | length if batches else 0) - keep_batches, 0] | max %}
     {% if not count or not policy %}
         {{ return({'is_due': count > 0, 'says': 'batches after the base to fold: ' ~ count}) }}

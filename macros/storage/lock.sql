@@ -22,7 +22,7 @@
             ~ ' UTC. Wait until it has ended; if it was killed, remove its lock: dbt run-operation collapsing.unlock'
             ~ " --args '{model: " ~ collapsing._name_to_ask(collapsing._model_of(relation)) ~ "}'"
             ~ (" --vars '{collapsing_shard: " ~ shard ~ "}'" if shard is not none)
-            ~ " (a run that starts more than " ~ var('collapsing_lock_timeout_hours', 6)
+            ~ " (a run that starts more than " ~ collapsing._lock_timeout_hours()
             ~ ' hours after that removes it by itself: the variable collapsing_lock_timeout_hours)'
         ) }}
     {% endif %}
@@ -145,14 +145,20 @@
 {% endmacro %}
 
 
-{# Returns whether a lock is older than a run may take. Raises an error where the variable that says so is no number. #}
+{# Returns whether a lock is older than a run may take. #}
 {% macro _is_stale(since) %}
+    {% set age = modules.datetime.datetime.utcnow() - modules.datetime.datetime.strptime(since, '%Y-%m-%d %H:%M:%S') %}
+    {{ return(age.total_seconds() > collapsing._lock_timeout_hours() * 3600) }}
+{% endmacro %}
+
+
+{# Returns after how many hours a lock is stale. #}
+{% macro _lock_timeout_hours() %}
     {% set hours = var('collapsing_lock_timeout_hours', 6) %}
     {% if hours is boolean or hours is not number or hours < 0 %}
         {{ exceptions.raise_compiler_error(
             'collapsing: the variable collapsing_lock_timeout_hours must be a number of hours from 0; given: ' ~ tojson(hours)
         ) }}
     {% endif %}
-    {% set age = modules.datetime.datetime.utcnow() - modules.datetime.datetime.strptime(since, '%Y-%m-%d %H:%M:%S') %}
-    {{ return(age.total_seconds() > hours * 3600) }}
+    {{ return(hours) }}
 {% endmacro %}
