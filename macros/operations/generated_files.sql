@@ -180,7 +180,8 @@
 
 {# Returns the YAML of the models that generate prints. `names` are {stage, source, ledger, live, sums}. #}
 {% macro _generated_properties(names, columns, rows, guess) %}
-    {#- dbt 1.9 knows no `arguments` of a test, and later releases warn without -#}
+    {#- by default dbt reads the `arguments` of a test from 1.10.8 on, and warns where there are none -#}
+    {% set minor, patch = dbt_version.split('.')[1] | int, dbt_version.split('.')[2] | int %}
     {% set stage = 'stage: ' ~ tojson(names.source) %}
     {% set lines = [
         'version: 2',
@@ -191,7 +192,7 @@
         '    data_tests:',
         '      - collapsing.collapsed',
         '      - collapsing.complete:',
-        '          ' ~ (stage if dbt_version.startswith('1.9.') else 'arguments: {' ~ stage ~ '}'),
+        '          ' ~ (stage if minor < 10 or (minor == 10 and patch < 8) else 'arguments: {' ~ stage ~ '}'),
         '  - name: ' ~ names.live,
         '    description: ' ~ tojson('The live rows of ' ~ names.ledger ~ ', one per ' ~ guess.key.name ~ '.'),
         '    columns:'
