@@ -57,7 +57,7 @@
     `as_of`.
 #}
 {% macro _final_of_table(table, settings, as_of=none, across_partitions=true) %}
-    {% set engine, columns = collapsing._engine(settings), collapsing._shown_columns(table) %}
+    {% set engine, columns = collapsing._engine(settings), collapsing._types_of(table) | reject('in', collapsing._system_columns()) | list %}
     {% if not engine.keeps_every_row %}
         {{ return(
             '(\n    with ' ~ collapsing._ctes_of_visible(table, as_of) ~ '\n'
@@ -72,18 +72,6 @@
     {% set of_winner = settings if across_partitions else dict(settings, key=settings.key + settings.partition_by) %}
     {% set live = engine.final(collapsing._visible_rows(table, as_of), of_winner) %}
     {{ return('(\n    select ' ~ (collapsing._row_list(columns) or '*') ~ '\n    from ' ~ live ~ '\n)') }}
-{% endmacro %}
-
-
-{# Returns the names of the columns that final shows of a ledger's table: all but the system columns; none before it is built. #}
-{% macro _shown_columns(table) %}
-    {% if load_relation(table) is none %}
-        {{ return([]) }}
-    {% endif %}
-    {{ return(
-        collapsing._describe(collapsing._named(table)).columns | map(attribute='name')
-        | reject('in', collapsing._system_columns()) | list
-    ) }}
 {% endmacro %}
 
 
@@ -108,11 +96,7 @@
     select {{ collapsing._row_list(columns, of='base') }}
     from base
     left anti join later on {{ same_key }}
-    {%- if not engine.shows_cancel_rows %}
-    where ledger_sign = 1
-    {%- else %}
-    where ledger_sign <> 0
-    {%- endif %}
+    where ledger_sign {{ '<> 0' if engine.shows_cancel_rows else '= 1' }}
     union all
     select {{ collapsing._row_list(columns) }}
     from {{ engine.final('(select * from later union all select * from base left semi join later on ' ~ same_key ~ ')', settings) }}

@@ -90,7 +90,8 @@
 {% macro _write_rejects(unread, ledger, settings, columns, batch) %}
     {% set rejects = collapsing._rejects_relation(ledger) %}
     {% if not batch.bad %}
-        {{ return(collapsing._drop_rejects(ledger, batch.number)) }}
+        {#- what a killed run has rejected under this number would count with it -#}
+        {{ return(collapsing._drop_range(rejects, batch.number, batch.number, ledger)) }}
     {% endif %}
     {% set kept = collapsing._stored_columns(columns, ledger) %}
     {% do collapsing._create_beside(
@@ -108,21 +109,10 @@
             and ({{ collapsing._is_bad(settings) }})
     {% endset %}
     {% do collapsing._execute(collapsing._overwrite(rejects, rejected, batch.number, ledger, values)) %}
-    {% set counts = [] %}
-    {% for reason, rows in batch.bad.items() %}
-        {% do counts.append(reason ~ ': ' ~ rows) %}
-    {% endfor %}
     {% do exceptions.warn(
         "collapsing: model '" ~ model.name ~ "': bad rows were rejected into " ~ rejects ~ ', ledger_batch ' ~ batch.number ~ ' ('
-        ~ counts | join(', ') ~ ')'
+        ~ batch.bad.items() | map('join', ': ') | join(', ') ~ ')'
     ) %}
-{% endmacro %}
-
-
-{# Drops what a killed run has rejected under the number of a batch, with which it would count. #}
-{% macro _drop_rejects(ledger, number) %}
-    {% set rejects = collapsing._rejects_relation(ledger) %}
-    {% do collapsing._drop_range(rejects, number, number, ledger) if load_relation(rejects) is not none %}
 {% endmacro %}
 
 

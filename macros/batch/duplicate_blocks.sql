@@ -10,20 +10,12 @@
 #}
 {% macro _reads_named_files(query, settings) %}
     {#- Unity Catalog has no input_file_name -#}
-    {% if settings.block and adapter.config.credentials.method in ['session', 'thrift'] and collapsing._names_files(model) %}
+    {% set code = collapsing._lineage_of(model) | map(attribute='raw_code') | select | join('\n') %}
+    {% if settings.block and adapter.config.credentials.method in ['session', 'thrift'] and '.file_name' in code %}
         {% set plan = collapsing._rows_of('explain extended ' ~ query)[0][0].split('== Optimized Logical Plan ==')[0] %}
         {% set joins = modules.re.search("(?m)^[\\s:+|-]*'?(Join|Intersect|Except|CTERelationRef)\\b", plan) %}
         {{ return('.file_name' in plan and not joins) }}
     {% endif %}
-    {{ return(false) }}
-{% endmacro %}
-
-
-{# Returns whether the SQL of a model, or of one that it reads, has a column with the name of a file. #}
-{% macro _names_files(node) %}
-    {% for read in collapsing._lineage_of(node) if '.file_name' in (read.raw_code or '') %}
-        {{ return(true) }}
-    {% endfor %}
     {{ return(false) }}
 {% endmacro %}
 

@@ -7,15 +7,10 @@
         undoes              the batch that it takes back; else NULL
         seconds             from the start of the model until its rows were about to be appended
         run_id, finished_at the latter when the manifest was written, right before the append
+    Creates the view where there is none yet, in a catalog that takes views.
 #}
-{% macro _history_relation(ledger) %}
-    {{ return(collapsing._beside(ledger, 'history')) }}
-{% endmacro %}
-
-
-{# Creates the view where there is none yet, in a catalog that takes views. #}
 {% macro _create_history(ledger) %}
-    {% set history = collapsing._history_relation(ledger) %}
+    {% set history = collapsing._beside(ledger, 'history') %}
     {% if load_relation(history) is none and collapsing._takes_views(ledger) %}
         {% do collapsing._execute(
             'create or replace view ' ~ history ~ ' as\nselect *\nfrom ' ~ collapsing._history_rows(ledger)

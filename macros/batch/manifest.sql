@@ -99,20 +99,14 @@
     {% for block in batch.blocks %}
         {% do blocks.append('(' ~ collapsing._carried_literals([block.token]) ~ ', ' ~ block.rows ~ 'L)') %}
     {% endfor %}
+    {% set decisions = [] %}
+    {% for decision, rows in batch.decisions | dictsort %}
+        {% do decisions.append("'" ~ decision ~ "', " ~ rows ~ 'L') %}
+    {% endfor %}
     {% do collapsing._write_manifest_rows(ledger, batch, stored_as, begun_at, blocks, {
         'blocks': batch.blocks | length if settings.block else 'null',
-        'decisions': collapsing._decision_map(batch.decisions) if settings.block else 'null'
+        'decisions': 'map(' ~ decisions | join(', ') ~ ')' if settings.block else 'null'
     }) %}
-{% endmacro %}
-
-
-{# Returns SQL for a map of decisions to numbers of rows. #}
-{% macro _decision_map(decisions) %}
-    {% set pairs = [] %}
-    {% for decision, rows in decisions | dictsort %}
-        {% do pairs.append("'" ~ decision ~ "', " ~ rows ~ 'L') %}
-    {% endfor %}
-    {{ return('map(' ~ pairs | join(', ') ~ ')') }}
 {% endmacro %}
 
 
@@ -182,13 +176,6 @@
             -upto, ledger
         )) %}
     {% endif %}
-{% endmacro %}
-
-
-{# Drops manifests that the one of a ledger's base stands for, and those of older bases. #}
-{% macro _drop_merged_manifests(ledger, base) %}
-    {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
-    {% do collapsing._drop_range(manifest, 1 - base, base, ledger) if manifest is not none %}
 {% endmacro %}
 
 

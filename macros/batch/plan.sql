@@ -47,7 +47,10 @@
 
 {# Returns what one query tells of the unread rows: rows, blocks, bad and bounds, as in _plan_batch. #}
 {% macro _profile_unread(unread, settings, columns) %}
-    {% set bounded = collapsing._bounded_keys(settings, columns) %}
+    {% set bounded = [] %}
+    {% for column in columns if column.name in settings.key and collapsing._is_bounded_type(column.dtype) %}
+        {% do bounded.append(column) %}
+    {% endfor %}
     {% set reasons = collapsing._bad_row_reasons(settings) %}
     {% set sql = collapsing._profile_query(unread, settings, columns, bounded, reasons) %}
     {% set found, bounds = {'rows': 0, 'blocks': [], 'bad': {}}, [] %}
@@ -112,16 +115,6 @@ from (
     group by grouping sets ((ledger_block, ledger_arrival), ())
 )
 order by is_total, arrival
-{% endmacro %}
-
-
-{# Returns the key columns whose range can be written as literals. #}
-{% macro _bounded_keys(settings, columns) %}
-    {% set bounded = [] %}
-    {% for column in columns if column.name in settings.key and collapsing._is_bounded_type(column.dtype) %}
-        {% do bounded.append(column) %}
-    {% endfor %}
-    {{ return(bounded) }}
 {% endmacro %}
 
 
@@ -204,14 +197,11 @@ order by is_total, arrival
 
 {# Returns in a line what a batch took and what became of it. #}
 {% macro _summary(batch) %}
-    {% set parts = [] %}
-    {% for decision, rows in batch.decisions | dictsort %}
-        {% do parts.append(decision ~ ' ' ~ rows) %}
-    {% endfor %}
+    {% set decisions = batch.decisions | dictsort | map('join', ' ') | join(', ') %}
     {{ return(
         'batch ' ~ batch.number ~ ': ' ~ (collapsing._counted(batch.blocks | length, 'block') ~ ', ' if batch.blocks)
         ~ collapsing._counted(batch.rows, 'row')
-        ~ (' (' ~ parts | join(', ') ~ ')' if parts else '')
+        ~ (' (' ~ decisions ~ ')' if decisions else '')
     ) }}
 {% endmacro %}
 

@@ -11,7 +11,6 @@
 {%- set key = collapsing._row_list(settings.key) -%}
 {%- set is_signed = settings.input == 'signed' -%}
 {%- set history = key ~ (', ' ~ collapsing._row_list(settings.version) if is_signed and settings.version else '') -%}
-{%- set system = ['ledger_sign', 'ledger_block', 'ledger_batch'] -%}
 {%- set counted = 'count_if(ledger_sign = 1) as states, count_if(ledger_sign = -1) as cancels' -%}
 select
     'surplus' as finding,
@@ -28,7 +27,7 @@ select
     {{ counted }}
 from {{ ledger }}
 where ledger_sign <> 0
-group by {{ collapsing._row_list(collapsing._comparable_columns(columns) | reject('in', system) | list) }}
+group by {{ collapsing._row_list(collapsing._comparable_columns(columns) | reject('in', collapsing._system_columns()) | list) }}
 having sum(ledger_sign) < 0
 {%- endif %}
 {%- set engine = collapsing._engine(settings) %}

@@ -116,12 +116,3 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
     {% endfor %}
     {{ return(parts | join('\n    and ')) }}
 {% endmacro %}
-
-
-{# Returns the columns that identify a row of a final: the key of a ledger, the groups of a projection. #}
-{% macro _key_columns(node) %}
-    {% if collapsing._kind_of(node, 'a key') == 'projection' %}
-        {{ return(collapsing._projection_settings(node).group_by.keys() | list) }}
-    {% endif %}
-    {{ return(collapsing._ledger_settings(node).key) }}
-{% endmacro %}

@@ -160,22 +160,19 @@ having max_by(ledger_sign, struct(ledger_batch, ledger_sign)) = 1
 {%- set first = sides[0] -%}
 {%- set row = collapsing._row_as_struct(first.columns) -%}
 {%- if not stayed -%}
-select *, {{ collapsing._text_literal(collapsing._token_of_side(first, first.upto)) }} as ledger_block
+select *, {{ collapsing._text_literal(first.token) }} as ledger_block
 from ({{ collapsing._moved_rows(first) | indent(4) }})
 {%- else -%}
-{%- set tokens, key = [], first.settings.key -%}
-{%- for side in sides[1:] if side.changed -%}
-    {%- do tokens.append(collapsing._token_of_side(side, side.upto)) -%}
-{%- endfor -%}
+{%- set key, changed = first.settings.key, sides[1:] | selectattr('changed') -%}
 {%- set moved = '(\n    ' ~ (collapsing._moved_rows(first) | indent(4)) ~ '\n) as moved' -%}
-select *, {{ collapsing._text_literal(collapsing._token_of_side(first, first.upto)) }} as ledger_block
+select *, {{ collapsing._text_literal(first.token) }} as ledger_block
 from {{ moved }}
 union all
 select
     {{ collapsing._row_list(first.settings.key, of='stayed') }},
     ledger_row,
     ledger_row,
-    {{ collapsing._text_literal(tokens | unique | join(', ')) }}
+    {{ collapsing._text_literal(changed | map(attribute='token') | unique(case_sensitive=true) | join(', ')) }}
 from (
     select {{ collapsing._row_list(first.settings.key) }}, {{ row }} as ledger_row
     from {{ collapsing._live_among(

@@ -16,27 +16,18 @@
     {% if not table.whole %}
         {% set stayed = collapsing._cache_stayed(ledger, settings, sides, table) %}
     {% endif %}
-    {% do batch.update({'blocks': collapsing._blocks_of_sides(sides)}) %}
+    {% set blocks = [] %}
+    {#- a ledger may be several sides; how many rows a side has is nobody's question here, and would be a scan -#}
+    {% for side in collapsing._sides_with_news(sides) %}
+        {% do blocks.append({'token': side.token, 'rows': 0}) %}
+    {% endfor %}
+    {% do batch.update({'blocks': blocks | unique(case_sensitive=true, attribute='token') | list}) %}
     {% do collapsing._check_consistent(sides[0]) if collapsing._engine(sides[0].settings).keeps_every_row %}
     {% if not table.whole and (sides[0].after < sides[0].upto or stayed) %}
         {% set view = collapsing._cache(ledger, 'unread', collapsing._rows_to_join(sides, stayed)) %}
         {% do batch.update(dict(collapsing._profile_unread_keys(view, sides), unread=view)) %}
     {% endif %}
     {{ return(batch) }}
-{% endmacro %}
-
-
-{# Returns the tokens of the sides that are read further by this batch, once each, as the blocks of _write_manifest. #}
-{% macro _blocks_of_sides(sides) %}
-    {% set tokens, blocks = [], [] %}
-    {% for side in sides if side.after is none or side.after < side.upto %}
-        {% do tokens.append(collapsing._token_of_side(side, side.upto)) %}
-    {% endfor %}
-    {% for token in tokens | unique %}
-        {#- how many rows a side has is nobody's question here, and would be a scan #}
-        {% do blocks.append({'token': token, 'rows': 0}) %}
-    {% endfor %}
-    {{ return(blocks) }}
 {% endmacro %}
 
 
@@ -118,10 +109,8 @@
             }) %}
         {% endfor %}
     {% endfor %}
-    {% set counted, differs = [], ' and not (' ~ collapsing._same_images(sides[0].columns) ~ ')' %}
-    {% for image in ['ledger_after', 'ledger_before'] %}
-        {% do counted.append('count_if(' ~ image ~ ' is not null' ~ differs ~ ')') %}
-    {% endfor %}
+    {% set differs = ' is not null and not (' ~ collapsing._same_images(sides[0].columns) ~ '))' %}
+    {% set counted = ['count_if(ledger_after' ~ differs, 'count_if(ledger_before' ~ differs] %}
     {% set profile = collapsing._profile_keys(view, values, counted) %}
     {% for side in sides[1:] %}
         {% do side.update({'bounds': profile.bounds.get(side.name)}) %}
@@ -208,7 +197,7 @@
         {{ return('no new batches') }}
     {% endif %}
     {% set parts = [] %}
-    {% for side in sides if side.after is none or side.after < side.upto %}
+    {% for side in collapsing._sides_with_news(sides) %}
         {% do parts.append(side.name ~ ' up to ' ~ side.upto) %}
     {% endfor %}
     {{ return(

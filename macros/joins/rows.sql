@@ -39,10 +39,6 @@
 
 {# Returns what _joined_rows returns where no row that is found has changed: the rows are joined with what is there now. #}
 {% macro _rows_joined_as_they_stand(sides, unread, number, ctes, count) -%}
-{%- set names = [] -%}
-{%- for side in sides[1:] -%}
-    {%- do names.append('now_' ~ side.name) -%}
-{%- endfor -%}
 with
 
 {% for cte in ctes + collapsing._matches(sides, unread, count) -%}
@@ -63,7 +59,7 @@ appended as (
     where ledger_image is not null and not ({{ collapsing._same_images(sides[0].columns) }})
 )
 
-select {{ collapsing._broadcast_of(names) if count <= 1000000 }}
+select {{ '/*+ broadcast(now_' ~ sides[1:] | map(attribute='name') | join(', now_') ~ ') */' if count <= 1000000 }}
     {%- for column in sides[0].columns %}
     appended.{{ adapter.quote(column.name) }},
     {%- endfor %}
@@ -96,7 +92,7 @@ with
 {% endfor -%}
 -- of each key the joined row before the batch and after it; NULL where there is none
 joined as (
-    select {{ collapsing._broadcast_of(names) if count <= 1000000 }}
+    select {{ '/*+ broadcast(' ~ names | join(', ') ~ ') */' if count <= 1000000 }}
         {%- for image in images %}
         {{ collapsing._joined_image(sides, image) }} as {{ image }},
         {%- endfor %}
@@ -111,7 +107,7 @@ joined as (
 )
 
 select
-    {%- for column in collapsing._joined_columns(sides) %}
+    {%- for column in sides[0].joined %}
     ledger_image.{{ adapter.quote(column.name) }} as {{ adapter.quote(column.name) }},
     {%- endfor %}
     cast(appended.ledger_sign as tinyint) as ledger_sign,
@@ -122,7 +118,7 @@ lateral view inline(array_compact(array(
     if(ledger_before is null, null, named_struct('sign', -1, 'image', ledger_before)),
     if(ledger_after is null, null, named_struct('sign', 1, 'image', ledger_after))
 ))) appended as ledger_sign, ledger_image
-where not ({{ collapsing._same_images(collapsing._joined_columns(sides)) }})
+where not ({{ collapsing._same_images(sides[0].joined) }})
 {%- endmacro %}
 
 
@@ -175,12 +171,6 @@ then_{{ side.name }} as (
 {%- endmacro %}
 
 
-{# Returns the hint that sends relations, which the query names so, to every task. #}
-{% macro _broadcast_of(names) %}
-    {{ return('/*+ broadcast(' ~ names | join(', ') ~ ') */') }}
-{% endmacro %}
-
-
 {# Returns SQL for the joined row before or after a batch, a struct; NULL where there is no row, or an inner join finds none. #}
 {% macro _joined_image(sides, image) %}
     {% set conditions, fields = ['unread.' ~ image ~ ' is not null'], [] %}
@@ -195,19 +185,6 @@ then_{{ side.name }} as (
         {% endfor %}
     {% endfor %}
     {{ return('if(' ~ conditions | join(' and ') ~ ', struct(' ~ fields | join(', ') ~ '), null)') }}
-{% endmacro %}
-
-
-{# Returns the columns of a joined ledger, [{name, dtype}]: those of the first side, then those that are taken from the others. #}
-{% macro _joined_columns(sides) %}
-    {% set columns = sides[0].columns | list %}
-    {% for side in sides[1:] %}
-        {% for name, theirs in side.takes %}
-            {% set column = side.columns | selectattr('name', 'equalto', theirs) | first %}
-            {% do columns.append({'name': name, 'dtype': column.dtype}) %}
-        {% endfor %}
-    {% endfor %}
-    {{ return(columns) }}
 {% endmacro %}
 
 
@@ -238,7 +215,7 @@ select
     {%- endfor %}
     {%- endfor %}
     cast(1 as tinyint) as ledger_sign,
-    {{ collapsing._text_literal(collapsing._token_of_side(first, first.upto)) }} as ledger_block,
+    {{ collapsing._text_literal(first.token) }} as ledger_block,
     {{ number }} as ledger_batch
 from {{ collapsing._final_of_table(first.relation, first.settings, first.upto) }} as `ledger_first`
 {%- for side in sides[1:] %}

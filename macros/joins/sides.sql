@@ -5,7 +5,9 @@
         reads              text of which ledger it is, and of which table: with another one the joined ledger is built again
         relation, settings, batches   of the ledger, the last as _batches_of returns them
         after, upto        the batches (after, upto] are unread; `after` none where all of it is to be read
+        token              what the manifest says once it is read up to there, as _read_upto reads it
         columns            what final shows of it, [{name, dtype}]
+        joined             of the first ledger, the columns of the joined one, [{name, dtype}]
         on                 of another side, pairs [column of the first ledger, column of this one]
         takes              of another side, pairs [name in the joined ledger, column of this one]
         type               of another side, left or inner
@@ -77,9 +79,10 @@
     {% set id, after = node.unique_id, read.get(node.unique_id) %}
     {% do known.update({id: collapsing._batches_of_source(relation, at_least=after or 0)}) if id not in known %}
     {% set batches = known[id] %}
+    {% set upto = batches.last if batches else 0 %}
     {{ return({
         'name': name or node.name, 'id': id, 'relation': table, 'reads': id ~ ' in ' ~ table,
-        'settings': settings, 'batches': batches, 'after': after, 'upto': batches.last if batches else 0
+        'settings': settings, 'batches': batches, 'after': after, 'upto': upto, 'token': id ~ ':' ~ upto
     }) }}
 {% endmacro %}
 
@@ -107,11 +110,8 @@
 #}
 {% macro _take_columns(sides) %}
     {% for side in sides %}
-        {% set shown = [] %}
-        {% for column in collapsing._describe(side.relation).columns if column.name not in collapsing._system_columns() %}
-            {% do shown.append(column) %}
-        {% endfor %}
-        {% do side.update({'columns': shown}) %}
+        {% set columns = collapsing._describe(side.relation).columns %}
+        {% do side.update({'columns': columns | rejectattr('name', 'in', collapsing._system_columns()) | list}) %}
     {% endfor %}
     {% set columns, owners = [], {} %}
     {% for column in sides[0].columns %}
@@ -132,6 +132,7 @@
         {% endfor %}
         {% do side.update({'on': on, 'takes': takes}) %}
     {% endfor %}
+    {% do sides[0].update({'joined': columns}) %}
     {{ return(columns) }}
 {% endmacro %}
 

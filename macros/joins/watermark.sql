@@ -5,18 +5,11 @@
 #}
 
 
-{# Returns the token that says how far a side has been read. #}
-{% macro _token_of_side(side, upto) %}
-    {{ return(side.id ~ ':' ~ upto) }}
-{% endmacro %}
-
-
 {# Returns how far a joined ledger that has the batches `batches` has read the ledgers under it, {unique_id: batch}. #}
 {% macro _read_upto(ledger, batches) %}
-    {% set read = {} %}
     {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
     {% if not batches or manifest is none %}
-        {{ return(read) }}
+        {{ return({}) }}
     {% endif %}
     {% set sql %}
         select
@@ -26,10 +19,7 @@
         where {{ collapsing._is_committed(batches) }} and block is not null
         group by 1
     {% endset %}
-    {% for row in collapsing._rows_of(sql) %}
-        {% do read.update({row[0]: row[1]}) %}
-    {% endfor %}
-    {{ return(read) }}
+    {{ return(dict(collapsing._rows_of(sql) | map('list'))) }}
 {% endmacro %}
 
 
@@ -78,8 +68,7 @@
     {% elif described and collapsing._changed_rules(described, settings) %}
         {% set stale = 'its settings or the ledgers that it reads are not those that it was built from' %}
     {% endif %}
-    {% set unread = sides | selectattr('after', 'none') | list or collapsing._sides_with_news(sides) %}
-    {% if described and not (unread or stale or should_full_refresh()) or (described and flags.EMPTY) %}
+    {% if described and not (collapsing._sides_with_news(sides) or stale or should_full_refresh()) or (described and flags.EMPTY) %}
         {% do collapsing._say(
             model.name, stale ~ ': --empty leaves it as it is, and the next run builds it again'
         ) if stale and flags.EMPTY %}
@@ -108,10 +97,10 @@
 {% endmacro %}
 
 
-{# Returns the sides that have batches which are not read yet. #}
+{# Returns the sides of which something is to be read. #}
 {% macro _sides_with_news(sides) %}
     {% set found = [] %}
-    {% for side in sides if side.after is not none and side.after < side.upto %}
+    {% for side in sides if side.after is none or side.after < side.upto %}
         {% do found.append(side) %}
     {% endfor %}
     {{ return(found) }}

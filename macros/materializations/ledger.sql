@@ -74,26 +74,19 @@
     {% if table.rebuild %}
         {% set base = collapsing._base_rows('(' ~ rows ~ ')', settings, table.stored, batch.number) %}
         {% do collapsing._write_base(ledger, batch.number, base) %}
-        {% do collapsing._drop_merged_manifests(ledger, batch.number) %}
-        {% set rejects = load_relation(collapsing._rejects_relation(ledger)) %}
-        {% do collapsing._drop_range(rejects, 1, batch.number - 1, ledger) if rejects is not none %}
+        {% do collapsing._drop_range(collapsing._manifest_relation(ledger), 1 - batch.number, batch.number, ledger) %}
+        {% do collapsing._drop_range(collapsing._rejects_relation(ledger), 1, batch.number - 1, ledger) %}
     {% elif collapsing._is_empty(batch) %}
         {% do collapsing._append_empty(ledger, batch.number) %}
     {% else %}
+        {#- new columns of a stage come after the system columns -#}
+        {% set ordered = rows if table.stored == table.wanted | map(attribute='name') | list
+            else 'select ' ~ collapsing._row_list(table.stored) ~ '\nfrom (\n' ~ rows ~ '\n)' %}
         {% call statement('main') %}
-            {{ collapsing._append(ledger, collapsing._in_table_order(rows, table), batch.number) }}
+            {{ collapsing._append(ledger, ordered, batch.number) }}
         {% endcall %}
     {% endif %}
     {% do batch.update({'committed': true}) %}
-{% endmacro %}
-
-
-{# Returns a query with its columns in the order in which the table has them: new columns of a stage come after the system columns. #}
-{% macro _in_table_order(rows, table) %}
-    {{ return(
-        rows if table.stored == table.wanted | map(attribute='name') | list
-        else 'select ' ~ collapsing._row_list(table.stored) ~ '\nfrom (\n' ~ rows ~ '\n)'
-    ) }}
 {% endmacro %}
 
 

@@ -150,7 +150,8 @@
         {% set keeps = collapsing._engine(settings).keeps_every_row and upto < batches.last %}
         {% set base = collapsing._base_rows(rows, dict(settings, tombstone_retention=none) if keeps else settings, names, upto) %}
         {% do collapsing._fold_into_base(node, ledger, batches, upto, base) %}
-        {% do collapsing._drop_merged_manifests(ledger, upto) %}
+        {#- those that the merged one stands for, and those of older bases -#}
+        {% do collapsing._drop_range(collapsing._manifest_relation(ledger), 1 - upto, upto, ledger) %}
     {% endif %}
 {% endmacro %}
 

@@ -111,8 +111,10 @@
         {% set value = total ~ ' / ' ~ rows if measure.function == 'avg' else total %}
     {% else %}
         {% set total = collapsing._sum_that_fits(part, 'decimal(38,0)' if dtype == 'decimal(30,0)' else dtype) %}
+        {#- Spark's own sum of integers is a bigint -#}
         {% set value = collapsing._or_error(
-            collapsing._mean(total, rows, dtype) if measure.function == 'avg' else collapsing._total(total, dtype),
+            collapsing._mean(total, rows, dtype) if measure.function == 'avg'
+            else 'try_cast(' ~ total ~ ' as bigint)' if dtype == 'decimal(30,0)' else total,
             projection, measure.name
         ) %}
     {% endif %}
@@ -132,12 +134,6 @@
 {# Returns SQL for a quotient as a double: NULL of nothing and by 0, whatever ANSI says. #}
 {% macro _quotient(dividend, divisor) %}
     {{ return('try_divide(cast(' ~ dividend ~ ' as double), cast(' ~ divisor ~ ' as double))') }}
-{% endmacro %}
-
-
-{# Returns SQL for a sum in the type that Spark's own sum has: bigint of integers. NULL where it does not fit. #}
-{% macro _total(total, dtype) %}
-    {{ return('try_cast(' ~ total ~ ' as bigint)' if dtype == 'decimal(30,0)' else total) }}
 {% endmacro %}
 
 

@@ -188,10 +188,8 @@
     its sums and values.
 #}
 {% macro _check_quotients(settings, columns) %}
-    {% set types, values = {}, collapsing._value_measures(settings.measures) %}
-    {% for column in columns %}
-        {% do types.update({column.name: column.dtype}) %}
-    {% endfor %}
+    {% set types = dict(zip(columns | map(attribute='name'), columns | map(attribute='dtype'))) %}
+    {% set values = collapsing._value_measures(settings.measures) %}
     {% for ratio in settings.measures | selectattr('function', 'equalto', 'ratio') %}
         {% for measure in settings.measures if measure.name in ratio.of and measure.function not in ['count', 'distinct'] %}
             {% set kept = values | selectattr('argument', 'equalto', measure.argument) | list %}

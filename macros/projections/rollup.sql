@@ -12,8 +12,7 @@
             ~ source.identifier ~ "' is neither"
         ) }}
     {% elif kind == 'projection' %}
-        {% set of_source = collapsing._projection_settings(node) %}
-        {% set source_projection = {'name': node.name, 'group_by': of_source.group_by, 'measures': of_source.measures} %}
+        {% set source_projection = dict(collapsing._projection_settings(node), name=node.name) %}
         {% for measure in collapsing._aggregates(settings.measures) %}
             {% do collapsing._source_measure(measure, source_projection) %}
         {% endfor %}

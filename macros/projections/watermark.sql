@@ -110,11 +110,7 @@
         {% do depends_on.append('ansi') if not is_plain %}
         {% do depends_on.append('zone') if not is_plain and collapsing._depends_on_zone(condition, sql, columns) %}
     {% endfor %}
-    {% set session, found = collapsing._session_settings() if depends_on else {}, {} %}
-    {% for name in depends_on %}
-        {% do found.update({name: session[name]}) %}
-    {% endfor %}
-    {{ return(found) }}
+    {{ return(dict(collapsing._session_settings().items() | selectattr(0, 'in', depends_on)) if depends_on else {}) }}
 {% endmacro %}
 
 

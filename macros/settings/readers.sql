@@ -85,7 +85,7 @@
     {% if collapsing._rows_of(
         'select 1 from ' ~ source ~ ' where ledger_batch < ' ~ -after ~ ' or (ledger_batch > ' ~ after ~ ' and ledger_batch <= ' ~ upto
         ~ counting ~ ') limit 1'
-    ) or not collapsing._is_locked_by_this_run(projection) %}
+    ) or not (collapsing._is_sole_writer() or collapsing._create_lock(projection).run == invocation_id) %}
         {{ return(false) }}
     {% endif %}
     {% set batches = collapsing._batches_of(projection) %}

@@ -89,8 +89,7 @@
 
 {# Returns a relation with an alias for `from`: also one that renders as a subquery with an alias of its own. #}
 {% macro _aliased(relation, alias) %}
-    {% set rendered = relation | string %}
-    {{ return(('(select * from ' ~ rendered ~ ')' if rendered.startswith('(') else rendered) ~ ' as ' ~ alias) }}
+    {{ return(('(select * from ' ~ relation ~ ')' if collapsing._is_subquery(relation) else relation | string) ~ ' as ' ~ alias) }}
 {% endmacro %}
 
 
@@ -167,9 +166,6 @@
 
 {# Returns the columns' types of a relation, {column name: type}; none while it does not exist. #}
 {% macro _types_of(relation) %}
-    {% set types = {} %}
-    {% for column in (collapsing._describe(collapsing._named(relation)).columns if load_relation(relation) is not none else []) %}
-        {% do types.update({column.name: column.dtype}) %}
-    {% endfor %}
-    {{ return(types) }}
+    {% set columns = collapsing._describe(collapsing._named(relation)).columns if load_relation(relation) is not none else [] %}
+    {{ return(dict(zip(columns | map(attribute='name'), columns | map(attribute='dtype')))) }}
 {% endmacro %}

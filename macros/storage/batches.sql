@@ -127,9 +127,12 @@
 {% endmacro %}
 
 
-{# Drops the batches from `first` to `last` of a table beside a ledger, those that are there. #}
+{# Drops the batches from `first` to `last` of a table beside a ledger, if it is there, and they are. #}
 {% macro _drop_range(relation, first, last, ledger) %}
-    {% if collapsing._has_log(relation, ledger) %}
+    {% set relation = load_relation(relation) %}
+    {% if relation is none %}
+        {{ return(none) }}
+    {% elif collapsing._has_log(relation, ledger) %}
         {% do collapsing._execute('delete from ' ~ relation ~ ' where ledger_batch between ' ~ first ~ ' and ' ~ last) %}
     {% else %}
         {% set numbers = collapsing._parquet_batches(relation) | select('ge', first) | select('le', last) | list %}

@@ -29,12 +29,6 @@
 {% endmacro %}
 
 
-{# Returns whether this run has the lock on a table now, or needs none: of one that another run has, stale or not, it does not. #}
-{% macro _is_locked_by_this_run(relation) %}
-    {{ return(collapsing._is_sole_writer() or collapsing._create_lock(relation).run == invocation_id) }}
-{% endmacro %}
-
-
 {#
     Replaces a stale lock by one of this run, and returns {run, since} of the lock that is there then. Of several runs that find it stale
     the one that creates <table>__takeover goes on, and looks at the lock again: another one may have replaced it since.
@@ -84,10 +78,7 @@
 #}
 {% macro _is_sole_writer() %}
     {% if 'collapsing_sole_writer' not in graph %}
-        {% set settings = {} %}
-        {% for row in (collapsing._rows_of('set') if target.type == 'spark' else []) %}
-            {% do settings.update({row[0]: row[1]}) %}
-        {% endfor %}
+        {% set settings = dict(collapsing._rows_of('set') | map('list')) if target.type == 'spark' else {} %}
         {% do graph.update({'collapsing_sole_writer':
             settings.get('spark.app.name') == 'pyspark-shell' and collapsing._has_derby(settings)
         }) %}

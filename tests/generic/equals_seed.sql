@@ -3,7 +3,9 @@
 {%- do collapsing._check_relation('equals_seed', seed) -%}
 {%- set final = collapsing.final(model) -%}
 {%- set compared = collapsing._compared_columns(columns, get_columns_in_query('select * from ' ~ final)) -%}
-{%- set key = collapsing._key_columns(collapsing._model_of(model)) | select('in', compared) | list -%}
+{%- set node = collapsing._model_of(model) -%}
+{%- set key = collapsing._projection_settings(node).group_by if collapsing._kind_if_any(node) == 'projection' else collapsing._ledger_settings(node).key -%}
+{%- set key = key | select('in', compared) | list -%}
 with
 
 actual as (
