@@ -1,7 +1,7 @@
 {% macro joined(first) -%}
     {{- config(materialized='incremental_joined') -}}
+    {%- do collapsing._check_call('joined') if execute -%}
     {%- if execute and model.unique_id in graph.nodes -%}
-        {%- do collapsing._check_call('joined') -%}
         {%- if varargs -%}
             {{- collapsing._raise(model.name, 'joined takes one relation, and others by name: joined(first, shops=second)') -}}
         {%- endif -%}
@@ -10,9 +10,7 @@
     {%- endif -%}
     {%- if not execute or collapsing._may_write() or model.resource_type != 'model' -%}
         {%- for side in [first] + kwargs.values() | list if execute -%}
-            {%- do collapsing._check_relation('joined', side) -%}
-            {%- do collapsing._check_built(side) -%}
-            {%- do collapsing._check_sample(side) -%}
+            {%- do collapsing._check_read('joined', side) -%}
         {%- endfor -%}
         select * from {{ first }}
     {%- else -%}

@@ -1,9 +1,8 @@
 {% macro ledger(stage) -%}
     {{- config(materialized='incremental_ledger') -}}
+    {%- do collapsing._check_call('ledger') if execute -%}
     {%- if not execute or collapsing._may_write() or model.resource_type != 'model' -%}
-        {%- do collapsing._check_relation('ledger', stage) if execute -%}
-        {%- do collapsing._check_built(stage) if execute -%}
-        {%- do collapsing._check_sample(stage) if execute -%}
+        {%- do collapsing._check_read('ledger', stage) if execute -%}
         select * from {{ stage }}
     {%- else -%}
         {{- collapsing._preview_of_ledger(stage) -}}
@@ -30,8 +29,13 @@
 {% endmacro %}
 
 
-{# Raises an error in a run with --sample, which would read a part of a relation and count it as read whole. #}
-{% macro _check_sample(relation) %}
+{#
+    Raises an error where a macro is given something else than a relation that is built, or a run has --sample, which would read a part of it
+    and count it as read whole.
+#}
+{% macro _check_read(macro_name, relation) %}
+    {% do collapsing._check_relation(macro_name, relation) %}
+    {% do collapsing._check_built(relation) %}
     {% if relation is not string and collapsing._is_subquery(relation) and not flags.EMPTY %}
         {{ collapsing._raise(
             model.name, '--sample reads only a part of ' ~ collapsing._named(relation) ~ ', and all of it would count as read: the rest'

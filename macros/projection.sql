@@ -1,9 +1,8 @@
 {% macro projection(ledger) -%}
     {{- config(materialized='incremental_projection') -}}
+    {%- do collapsing._check_call('projection') if execute -%}
     {%- if not execute or collapsing._may_write() or model.resource_type != 'model' -%}
-        {%- do collapsing._check_relation('projection', ledger) if execute -%}
-        {%- do collapsing._check_built(ledger) if execute -%}
-        {%- do collapsing._check_sample(ledger) if execute -%}
+        {%- do collapsing._check_read('projection', ledger) if execute -%}
         select * from {{ ledger }}
     {%- else -%}
         {{- collapsing._preview_of_projection(ledger) -}}

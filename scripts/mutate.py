@@ -201,7 +201,7 @@ MUTANTS = [
     Mutant("joins/rows.sql", "where not ({{ collapsing._same_images(sides[0].joined) }})", "where true", "joined"),
     Mutant("joins/rows.sql", "and not ({{ collapsing._same_images(sides[0].columns) }})", "", "joined"),
     Mutant("joins/rows.sql", "'sign', -1, 'image', ledger_before), named", "'sign', 1, 'image', ledger_before), named", "joined"),
-    Mutant("joins/watermark.sql", "after > side.upto or", "after < 0 or", "joined"),
+    Mutant("joins/watermark.sql", "after > side.upto %}", "after < 0 %}", "joined"),
     Mutant("batch/rules.sql", "changes.other or collapsing._keeps_what_it_reads(settings)", "changes.other", "refreshed"),
     Mutant("storage/batches.sql", "', raise_error(' ~ moved ~ '), true)'", "', true, true)'", "refreshed"),
     Mutant("storage/lock.sql", "collapsing._lock_on(relation).run == stale.run", "true", "two_runs"),

@@ -39,9 +39,32 @@
         'adds_up': true,
         'tombstones': false,
         'final': collapsing._last_states,
-        'collapsed': collapsing._uncollapsed_rows
+        'collapsed': collapsing._uncollapsed_rows,
+        'inconsistent': collapsing._keys_out_of_balance
     }) }}
 {% endmacro %}
+
+
+{#
+    Returns a query of the keys of signed rows that end a batch with other rows than one that is live, or none. Of such a key an optimize
+    of the batches up to there would leave something else than final has shown.
+#}
+{% macro _keys_out_of_balance(rows, settings) -%}
+{%- set key = collapsing._row_list(settings.key) -%}
+select distinct {{ key }}
+from (
+    select
+        {{ key }},
+        ledger_sign,
+        ledger_batch,
+        sum(ledger_sign) over (
+            partition by {{ key }} order by ledger_batch, ledger_place rows between unbounded preceding and current row
+        ) as ledger_net,
+        lead(ledger_batch) over (partition by {{ key }} order by ledger_batch, ledger_place) as ledger_next
+    from {{ rows }}
+)
+where not (ledger_batch <=> ledger_next) and ledger_net not in (1, if(ledger_sign = 1, 1, 0))
+{%- endmacro %}
 
 
 {# Returns a subquery of the state rows that FINAL shows of signed rows. #}

@@ -53,8 +53,18 @@
         'adds_up': true,
         'tombstones': false,
         'final': collapsing._unpaired_rows,
-        'collapsed': collapsing._unpaired_rows
+        'collapsed': collapsing._unpaired_rows,
+        'inconsistent': collapsing._keys_of_unpaired_rows
     }) }}
+{% endmacro %}
+
+
+{# Returns a query of the keys of signed rows that have more than one live row, or a cancel row without its state row. #}
+{% macro _keys_of_unpaired_rows(rows, settings) %}
+    {% set key = collapsing._row_list(settings.key) %}
+    {{ return(
+        'select ' ~ key ~ ' from ' ~ collapsing._unpaired_rows(rows, settings) ~ ' group by ' ~ key ~ ' having count(*) > 1 or min(ledger_sign) < 1'
+    ) }}
 {% endmacro %}
 
 

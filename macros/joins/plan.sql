@@ -145,20 +145,23 @@
 
 
 {#
-    Raises an error where rows that carry their own sign leave a key of the first ledger with more than one live row, or with
-    a cancel row: a joined ledger has one. Asked of the keys of unread batches alone, or of all.
+    Raises an error where rows that carry their own sign do not leave each key of the first ledger with one live row, or none: a joined
+    ledger has one. Asked of the keys of unread batches alone, or of all.
 #}
 {% macro _check_consistent(first) %}
     {% set rows = collapsing._rows_upto(first, first.upto) if first.after is none
         else collapsing._rows_of_unread_keys(first, first.upto) %}
+    {% set undone = collapsing._manifest_of(first.relation, first.batches).undone | sum(start=[]) %}
+    {% set rows = collapsing._rows_not_in(rows, undone) %}
     {% set found = collapsing._rows_of(
-        'select ' ~ collapsing._row_as_json(first.settings.key) ~ ' from ' ~ collapsing._live_among(first, rows) ~ ' group by '
-        ~ collapsing._row_list(first.settings.key) ~ ' having count(*) > 1 or min(ledger_sign) < 1 order by 1 limit 1'
+        'select ' ~ collapsing._row_as_json(first.settings.key) ~ ' from ('
+        ~ collapsing._engine(first.settings).inconsistent(rows, first.settings) ~ ') order by 1 limit 1'
     ) %}
     {% if found %}
         {{ collapsing._raise(
             model.name, "the rows of '" ~ first.name ~ "' are inconsistent, a cancel row without its state row or a state row twice,"
-            ~ ' for example of key ' ~ found[0][0] ~ ': a joined ledger has one live row of a key. Stage the rows that put it right'
+            ~ ' for example of key ' ~ found[0][0] ~ ': a joined ledger has one live row of a key. Stage the rows that put it right, and if this '
+            ~ 'error stays, build ' ~ first.name ~ ' again with --full-refresh'
         ) }}
     {% endif %}
 {% endmacro %}

@@ -155,9 +155,10 @@ where not ({{ collapsing._same_images(sides[0].joined) }})
     changed.
 #}
 {% macro _match_before(side, key, names) -%}
-{%- set values = [] -%}
-{%- for name in (key + collapsing._columns_in_use(side) | map(attribute='name') | list) | unique -%}
-    {%- do values.append(('' if name in key else 'ledger_before.') ~ adapter.quote(name)) -%}
+{%- set values, used = [], collapsing._columns_in_use(side) | map(attribute='name') | list -%}
+{#- a key in use as it stood there: of texts that a collation takes for equal, the changed rows are grouped by any -#}
+{%- for name in (key + used) | unique -%}
+    {%- do values.append(('ledger_before.' if name in used else '') ~ adapter.quote(name)) -%}
 {%- endfor -%}
 then_{{ side.name }} as (
     select {{ names }}

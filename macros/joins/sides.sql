@@ -75,7 +75,13 @@
             ~ ': it has no cancel rows, so that a joined ledger would not hear of rows that are replaced. Give it the engine versioned_collapsing, or collapsing where there is no version'
         ) }}
     {% endif %}
-    {% set table = collapsing._named(relation) %}
+    {% set table, existing = collapsing._named(relation), load_relation(collapsing._named(relation)) %}
+    {% if existing.is_view or (existing is none and collapsing._may_write()) %}
+        {{ collapsing._raise(
+            model.name, "the ledger '" ~ node.name ~ "' is no table at " ~ table ~ ', but ' ~ ('a view' if existing else 'not there')
+            ~ ': a joined ledger reads the batches of a table'
+        ) }}
+    {% endif %}
     {% set id, after = node.unique_id, read.get(node.unique_id) %}
     {% do known.update({id: collapsing._batches_of_source(relation, at_least=after or 0)}) if id not in known %}
     {% set batches = known[id] %}

@@ -33,8 +33,10 @@
         {% set base = side.batches.base if side.batches else 0 %}
         {% if side.after is none %}
             {% do stale.append('how far it has read ' ~ side.name ~ ' is not known') %}
-        {% elif side.after > side.upto or side.after < base or (side.batches and 0 < side.after < side.batches.first) %}
-            {% do stale.append(side.name ~ ' has been rebuilt') %}
+        {% elif side.after > side.upto %}
+            {% do stale.append(side.name ~ ' has been rebuilt: of the ' ~ side.after ~ ' batches that were read it has ' ~ side.upto) %}
+        {% elif side.after < base or (side.batches and 0 < side.after < side.batches.first) %}
+            {% do stale.append(side.name ~ ' has been rebuilt, or optimized beyond batch ' ~ side.after ~ ', up to which it was read') %}
         {% endif %}
     {% endfor %}
     {% do collapsing._read_all(sides) if stale or not batches %}

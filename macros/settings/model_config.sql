@@ -5,7 +5,6 @@
 
 {# Raises an error where a model's SQL is more than the call of the macro, and warns of configs of dbt that have no effect. #}
 {% macro _check_model(kind) %}
-    {% do collapsing._check_call(kind) %}
     {#- a mapping in a call may end in two braces as well, but then the call continues -#}
     {% set blocks = '(?s)\\{\\{.*?\\}\\}(?!\\s*[),\\]}])|\\{%.*?%\\}|\\{#.*?#\\}|/\\*.*?\\*/|--[^\\n]*' %}
     {% set rest = modules.re.sub(blocks, '', model.raw_code) %}
@@ -36,7 +35,7 @@
 {# Raises an error where a model's settings are for another macro than the one that its SQL calls: `join` is for joined alone. #}
 {% macro _check_call(kind) %}
     {% set node = graph.nodes.get(model.unique_id) %}
-    {% if collapsing._is_joined(node) != (kind == 'joined') %}
+    {% if node and collapsing._is_joined(node) != (kind == 'joined') %}
         {{ collapsing._raise(
             model.name, "collapsing.joined(...) and the setting 'join' go together: its SQL calls collapsing." ~ kind ~ '(...), and its settings '
             ~ ("have no 'join'" if kind == 'joined' else "have 'join'")

@@ -118,7 +118,7 @@
     {% set newer = 'ledger_batch < ' ~ -base %}
     {% set older = ' or ledger_batch = ' ~ -base if base and after is none else '' %}
     {% set moved = collapsing._text_literal(
-        'collapsing: ' ~ name ~ ' has been optimized or rebuilt meanwhile: nothing was changed'
+        'collapsing: ' ~ name ~ ' has been optimized or rebuilt meanwhile: nothing was changed. Run it again'
     ) %}
     {{ return(
         '(ledger_batch > ' ~ (base if after is none else after) ~ older ~ ' or ' ~ newer ~ ') and ledger_batch <= ' ~ upto
