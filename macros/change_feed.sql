@@ -37,6 +37,6 @@
             when {{ op }} is null and {{ before }} is null and {{ after }} is null then array()
             else array(named_struct('image', coalesce({{ after }}, {{ before }}), 'sign', cast(null as tinyint)))
         end
-    ) as ledger_change
+    ) ledger_changes as ledger_change
 )
 {%- endmacro %}

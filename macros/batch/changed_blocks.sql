@@ -56,12 +56,8 @@
 
 {# Returns the stage's column that says when the file of a row was written, found by the SQL that makes it, or none. #}
 {% macro _modification_column(node, columns) %}
-    {% for read in collapsing._lineage_of(node) %}
-        {% for name in modules.re.findall('(?i)_metadata\\.file_modification_time\\s+as\\s+`?(\\w+)', read.raw_code or '') %}
-            {% for column in columns if column.name == name and column.dtype == 'timestamp' %}
-                {{ return(name) }}
-            {% endfor %}
-        {% endfor %}
-    {% endfor %}
-    {{ return(none) }}
+    {% set code = collapsing._lineage_of(node) | map(attribute='raw_code') | select | join('\n') %}
+    {% set times = columns | selectattr('dtype', 'equalto', 'timestamp') | map(attribute='name') | list %}
+    {% set named = modules.re.findall('(?i)_metadata\\.file_modification_time\\s+as\\s+`?(\\w+)', code) %}
+    {{ return((named | select('in', times) | list + [none]) | first) }}
 {% endmacro %}

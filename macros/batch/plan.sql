@@ -24,6 +24,7 @@
         bad      {reason: rows} of rows that cannot be folded
         unread   SQL that is true for the rows to fold; none for all
         bounds   SQL over the ledger's key columns, alias `stored`: outside of it no key of the batch can lie; or none
+        within   the same over the key columns of the unread rows
         undone   batches that were taken back, and those that took them back: no lookup may see them
 #}
 {% macro _plan_batch(unread, ledger, settings, columns, number, manifest) %}
@@ -34,7 +35,9 @@
     {#- what a cache has lost is read again: a block that lands meanwhile is not of this batch -#}
     {% set tokens = batch.blocks | map(attribute='token') | list %}
     {% do conditions.append(collapsing._is_block_in(settings, columns, tokens)) if settings.block %}
-    {% do conditions.append('not (' ~ collapsing._is_bad(settings) ~ ')') if batch.bad %}
+    {% do conditions.append('not (' ~ collapsing._is_bad(settings) ~ ')') if batch.bad or not settings.block %}
+    {#- without tokens, a row that lands meanwhile is known by its key, outside of the range in which keys are looked up; the next run has it -#}
+    {% do conditions.append(batch.within) if batch.within and not settings.block %}
     {% do batch.update({
         'number': number,
         'is_numbered': true,
@@ -53,7 +56,7 @@
     {% endfor %}
     {% set reasons = collapsing._bad_row_reasons(settings) %}
     {% set sql = collapsing._profile_query(unread, settings, columns, bounded, reasons) %}
-    {% set found, bounds = {'rows': 0, 'blocks': [], 'bad': {}}, [] %}
+    {% set found, bounds, within = {'rows': 0, 'blocks': [], 'bad': {}}, [], [] %}
     {% for row in collapsing._rows_of(sql) %}
         {% if not row[0] %}
             {% do found.blocks.append({'token': row[1], 'rows': row[2]}) if row[1] is not none %}
@@ -64,13 +67,16 @@
             {% endfor %}
             {% for column in bounded %}
                 {% set least = 3 + (reasons | length) + 2 * loop.index0 %}
-                {% set stored, greatest = 'stored.' ~ adapter.quote(column.name), row[least + 1] %}
-                {% do bounds.append(collapsing._between(stored, row[least], greatest, column.dtype)) if greatest is not none %}
+                {% set name, greatest = adapter.quote(column.name), row[least + 1] %}
+                {% if greatest is not none %}
+                    {% do bounds.append(collapsing._between('stored.' ~ name, row[least], greatest, column.dtype)) %}
+                    {% do within.append(collapsing._between(name, row[least], greatest, column.dtype)) %}
+                {% endif %}
             {% endfor %}
         {% endif %}
     {% endfor %}
     {#- literals, not a subquery: only they prune files before the ledger is read -#}
-    {{ return(dict(found, bounds=bounds | join('\n        and ') or none)) }}
+    {{ return(dict(found, bounds=bounds | join('\n        and ') or none, within=within | join(' and ') or none)) }}
 {% endmacro %}
 
 
@@ -139,11 +145,11 @@ order by is_total, arrival
 {#
     Returns whether each key has one row in a batch of many rows, as in a first load from a table: sorting them by key would take most
     of its time. Of fewer rows that is not asked, for the question costs more than the answer saves; nor where the engine sorts rows
-    for its own rules, or where the rows are not cached, so that the answer may not be true of those that are read later.
+    for its own rules, or where other rows may be read later, of which the answer may not be true: without a cache, or block tokens.
 #}
 {% macro _has_each_key_once(unread, settings, batch) %}
     {% set engine = collapsing._engine(settings) %}
-    {% if batch.rows < 100000 or not engine.looks_up or engine.unread or not collapsing._has_cache() %}
+    {% if batch.rows < 100000 or not engine.looks_up or engine.unread or not collapsing._has_cache() or not settings.block %}
         {{ return(false) }}
     {% endif %}
     {{ return(not collapsing._rows_of(

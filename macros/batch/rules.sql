@@ -46,7 +46,7 @@
         {% do collapsing._drop_beside(collapsing._rejects_relation(ledger), ledger) %}
         {% set rules = collapsing._as_property(collapsing._rules_of(settings)) %}
         {% do collapsing._recreate(ledger, table.wanted, {'collapsing.rules': rules}) %}
-        {% do persist_constraints(ledger, model) %}
+        {% do collapsing._add_constraints(ledger) %}
     {% endif %}
 {% endmacro %}
 

@@ -89,12 +89,18 @@
 {% endmacro %}
 
 
-{# Raises an error where the rows that a ledger keeps as they are have to be compared with the stage's, and cannot be. #}
+{# Raises an error where the rows that a ledger has are to be compared with the stage's in each run, and cannot be. #}
 {% macro _check_comparable(columns, settings, model_name) %}
-    {% set kept = collapsing._kept_columns(columns, settings) %}
-    {% set comparable = collapsing._comparable_columns(kept) %}
-    {% if collapsing._engine(settings).keeps_every_row and not settings.block and comparable | length < kept | length %}
-        {% set other = kept | rejectattr('name', 'in', comparable) | first %}
+    {% set kept, engine, others = collapsing._kept_columns(columns, settings), collapsing._engine(settings), [] %}
+    {% if engine.keeps_every_row and not settings.block %}
+        {% do others.extend(kept | rejectattr('name', 'in', collapsing._comparable_columns(kept))) %}
+    {% elif '{same_row}' in (engine.applies or '') and not settings.block %}
+        {% for column in kept if collapsing._is_same_value(column, 'incoming', 'last_state') is none %}
+            {% do others.append(column) %}
+        {% endfor %}
+    {% endif %}
+    {% if others %}
+        {% set other = others[0] %}
         {{ collapsing._raise_setting(
             model_name, 'block', 'a column with the block token: without it each run compares the whole stage with the rows that it keeps, and '
             ~ "the column '" ~ other.name ~ "' of type " ~ other.dtype ~ ' does not compare', 'nothing'

@@ -138,7 +138,7 @@ tally as (
         case when grouping(ledger_batch) = 1 then 'block' when grouping(ledger_row) = 1 then 'batch' else 'row' end as level,
         sum(staged) as staged,
         count(decision) as decided,
-        count_if(decision not in ('{{ known | join("', '") }}')) as unknown,
+        count_if(decision not in ('{{ known | join("', '") }}')) as ledger_unknown,
         sum(owed) as owed,
         sum(found) as found,
         bool_or(decision <=> 'applied') as applies,
@@ -159,7 +159,7 @@ tally as (
 {% macro _laws(settings) %}
     {% set laws = [
         ["level = 'block' and staged <> decided", 'not_one_decision', 'staged', 'decided'],
-        ["level = 'block' and unknown > 0", 'unknown_decision', '0', 'unknown']
+        ["level = 'block' and ledger_unknown > 0", 'unknown_decision', '0', 'ledger_unknown']
     ] %}
     {% if settings.combine %}
         {#- the last event may have been a delete that leaves no tombstone -#}

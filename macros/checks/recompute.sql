@@ -88,8 +88,11 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
     {% endif %}
     {% set source = collapsing._built_relation(sources[0]) %}
     {% set read, batches = collapsing._batches_of(projection), collapsing._batches_of(source) %}
-    {% if not read or not batches %}
+    {% if not batches or (flags.EMPTY and not read) %}
         {{ return('(select * from ' ~ collapsing.final(source) ~ ' where false)') }}
+    {% elif not read %}
+        {#- a projection that has read nothing shows nothing, which is right of an empty source alone -#}
+        {{ return(collapsing.final(source)) }}
     {% endif %}
     {#- rows of batches that the source does not have are for the caller to find -#}
     {{ return(collapsing.final(source, as_of=[read.last, batches.last] | min)) }}

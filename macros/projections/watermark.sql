@@ -55,7 +55,7 @@
     {% endif %}
     {% do collapsing._warn_of_views() if described and described.columns != columns %}
     {% do collapsing._recreate(projection, columns, properties) %}
-    {% do persist_constraints(projection, model) %}
+    {% do collapsing._add_constraints(projection) %}
     {{ return(all) }}
 {% endmacro %}
 
@@ -71,6 +71,12 @@
     {% elif read and (not of_source or read.last > of_source.last or read.last < of_source.first) %}
         {{ return('what it reads has been rebuilt') }}
     {% endif %}
+    {{ return(collapsing._why_other_session(built_from, session)) }}
+{% endmacro %}
+
+
+{# Returns why a projection gives other rows in this session than in that which it was built in, or none. #}
+{% macro _why_other_session(built_from, session) %}
     {% set built_in, on = built_from.session or {}, {true: 'on', false: 'off'} %}
     {% if 'zone' in built_in and built_in.zone != session.zone %}
         {{ return("its SQL depends on the session's time zone, which was " ~ built_in.zone ~ ' and is ' ~ session.zone) }}
@@ -104,6 +110,14 @@
         {% set is_plain = sql.strip('`') in names + (['*'] if function else []) %}
         {% set condition = sql.strip('`') ~ '#0' if is_plain
             else collapsing._check_row_sql(model.name, setting, sql, given, rows) %}
+        {% set is_column = sql.strip('`') | lower in names | map('lower') | list %}
+        {% for column in columns if source_projection and not is_column and ' collate ' in column.dtype | lower
+            and collapsing._reads_column(condition, column.name) %}
+            {{ collapsing._raise(
+                model.name, "setting '" ~ setting ~ "' computes with the column '" ~ column.name ~ "' of " ~ source_projection.name ~ ', which is '
+                ~ column.dtype ~ ': a group has texts there that are equal and read differently, and shows one of them. Group by the column itself; given: ' ~ given
+            ) }}
+        {% endfor %}
         {#- how many values a column has is the same in a row and its cancel row; how often a condition holds may not be -#}
         {% set is_counted = function == 'count' and is_plain %}
         {% do collapsing._check_unlike(setting, given, condition, read) if read.input == 'signed' and not is_counted %}

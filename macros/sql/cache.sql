@@ -1,12 +1,15 @@
 {#
     Caches the rows of a query once they are read, all of them by the next statement, and returns the session's temporary view that they
     are read from, until _drop_cached drops it. A query that is not costly is a view alone. So is each where there is no cache: there it
-    reads the same blocks each time.
+    reads the same blocks each time. Spark finds cached rows by their query, not by their name: the condition, which its optimizer
+    removes, keeps this run from the rows that a killed one may have left in a server, and from those of another ledger.
 #}
 {% macro _cache(relation, what, sql, is_costly=true) %}
     {% set view = collapsing._cached_view(relation, what) %}
     {% set creates = 'cache lazy table ' if is_costly and collapsing._has_cache() else 'create or replace temporary view ' %}
-    {% do collapsing._execute(creates ~ view ~ ' as\n' ~ sql) %}
+    {% do collapsing._execute(
+        creates ~ view ~ ' as\nselect * from (\n' ~ sql ~ '\n)\nwhere ' ~ collapsing._text_literal(view) ~ " <> ''"
+    ) %}
     {{ return(view) }}
 {% endmacro %}
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The main job: land a year of flight events block by block, fold them with dbt, prove the result, show it.
+"""The demo: land a year of flight events block by block, fold them with dbt, prove the result, show it.
 
 Run by scripts/demo, which sets up Java, Python and the environment. One process, one Spark session: dbt is
 called through its own dbtRunner, so that only the first run pays for starting Spark.
@@ -132,7 +132,7 @@ class Dbt:
 
 
 class Demo:
-    """The steps of the main job, in the order of run()."""
+    """The steps of the demo, in the order of run()."""
 
     def __init__(self, local: Path, console: Console, seed: int, target: str) -> None:
         self.local, self.console, self.seed, self.target = local, console, seed, target

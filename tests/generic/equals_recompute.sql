@@ -11,6 +11,10 @@
             'the argument float_tolerance of the test equals_recompute must be a number from 0 to below 1; given: ' ~ float_tolerance
         ) }}
     {%- endif -%}
-    {{ collapsing._differs_from_recompute(collapsing._built_relation(node), node, tolerance) }}
+    {%- set projection = collapsing._built_relation(node) -%}
+    {%- set built_from = collapsing._property_in(collapsing._describe(projection), 'collapsing.projection') or {} -%}
+    {%- set because = collapsing._why_other_session(built_from, collapsing._session_settings()) if built_from.session else none -%}
+    {%- do collapsing._raise(node.name, 'it cannot be recomputed in this session: ' ~ because) if because -%}
+    {{ collapsing._differs_from_recompute(projection, node, tolerance) }}
 {%- endif -%}
 {% endtest %}

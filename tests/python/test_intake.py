@@ -36,6 +36,10 @@ FILES = {
     "models/stage.sql": VIEW + "select * from intake.arrived",
     "models/kept.sql": model("ledger(ref('stage'))", LEDGER),
     "models/sums.sql": model("projection(ref('kept'))", {"group_by": [], "measures": {"n": "count(*)"}}),
+    "models/stg_rolling.sql": VIEW + "select id, version from intake.rolling",
+    "models/rolling_kept.sql": model("ledger(ref('stg_rolling'))", {"key": "id", "version": "version"}),
+    "models/of_folder.sql": model("ledger(ref('stg_folder'))", LEDGER),
+    "models/stg_folder.sql": VIEW + "select id, version, block from parquet.`{{ var('folder', '/none') }}`",
 }
 
 
@@ -145,16 +149,16 @@ def arriving(intake) -> DbtProject:
 
 
 class Arrival:
-    """A callback of dbt's own events: stages a block before the first statement that begins in some way."""
+    """A callback of dbt's own events: stages rows before the first statement that begins in some way."""
 
-    def __init__(self, project: DbtProject, begins: str, rows: str) -> None:
-        self._project, self._begins, self._rows = project, begins, rows
+    def __init__(self, project: DbtProject, begins: str, rows: str, table: str = "arrived") -> None:
+        self._project, self._begins, self._rows, self._table = project, begins, rows, table
         self.has_come = False
 
     def __call__(self, event) -> None:
         if not self.has_come and (statement_of(event) or "").startswith(self._begins):
             self.has_come = True
-            self._project.sql(f"insert into intake.arrived values {self._rows}")
+            self._project.sql(f"insert into intake.{self._table} values {self._rows}")
 
 
 @pytest.mark.parametrize(
@@ -175,6 +179,48 @@ def test_a_block_that_lands_in_the_middle_of_a_run_is_left_whole_for_the_next_on
     assert arriving.rows(f"{last} group by 1") == [(block, 1)]
     arriving.run("run", "--select", "kept")
     assert arriving.rows(f"{last} group by 1") == [(during, 2)]
+
+
+def test_without_blocks_a_row_that_lands_in_the_middle_of_a_run_is_looked_up_or_waits(intake) -> None:
+    """Its key is outside of the range in which the run looks keys up: folded by this run, it would have two state rows."""
+    intake.sql("create table intake.rolling (id bigint, version int) using parquet")
+    intake.sql("insert into intake.rolling values (999, 1)")
+    intake.run("run", "--select", "stg_rolling+")
+    intake.sql("insert overwrite intake.rolling values (1, 1), (3, 1)")
+    arrival = Arrival(intake, "cache lazy table `intake__rolling_kept__classified", "(999, 2), (null, 1), (2, 1)", "rolling")
+    assert intake.invoke("run", "--select", "rolling_kept", callbacks=[arrival]).success and arrival.has_come
+    states = "select id, sum(ledger_sign) from rolling_kept group by id having sum(ledger_sign) <> 1 or id is null"
+    assert intake.rows(states) == []
+    assert "null_key: 1 row, for example" in intake.fails("run", "--select", "rolling_kept")
+    intake.sql("insert overwrite intake.rolling values (1, 1), (3, 1), (999, 2), (2, 1)")
+    intake.run("run", "--select", "rolling_kept")
+    assert intake.rows(states) == []
+    assert intake.rows("select id, max(version) from rolling_kept group by id order by id") == [(1, 1), (2, 1), (3, 1), (999, 2)]
+
+
+def test_what_a_killed_run_has_cached_in_a_server_is_not_read_again(intake, spark, tmp_path: Path) -> None:
+    heard = []
+
+    def write(number: int) -> None:
+        """Write a file of one block; Spark does not hear of it, as of what another application writes."""
+        rows = spark.sql(f"select {number}L as id, 1 as version, 'b{number}' as block").toPandas()
+        rows.to_parquet(tmp_path / f"{number}.parquet")
+
+    def run() -> None:
+        heard.clear()
+        assert intake.invoke("run", "--select", "of_folder", callbacks=[lambda event: heard.append(statement_of(event))]).success
+
+    write(1)
+    intake.run("run", "--select", "stg_folder", variables={"folder": str(tmp_path)})
+    run()
+    run()
+    (caches,) = (one for one in heard if one and one.startswith("cache lazy table"))
+    spark.sql(caches)  # a run that found nothing new leaves it when it is killed
+    assert spark.table(re.search("`.+?`", caches)[0]).count() == 0
+    write(2)
+    run()
+    spark.sql("clear cache")
+    assert intake.rows("select id, ledger_batch from of_folder order by id") == [(1, 1), (2, 2)]
 
 
 def test_a_ledger_whose_notes_are_gone_is_not_folded_upon(arriving) -> None:

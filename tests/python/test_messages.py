@@ -52,6 +52,7 @@ RETURN_WORDS = {
     "_told_of_guess",
     "_told_of_mark",
     "_unless_inconsistent",
+    "_why_other_session",
     "_why_left_out",
     "_why_stale",
 }

@@ -51,13 +51,14 @@ def model(body: str, settings: dict) -> str:
     return f"{{{{ config(meta={{'collapsing': {settings!r}}}) }}}}\n{{{{ collapsing.{body} }}}}\n"
 
 
-# The models of this repository give the arguments of generic tests as dbt does from 1.10 on.
-FROM_DBT_1_10 = pytest.mark.skipif(dbt_version.startswith("1.9."), reason="dbt 1.9 knows no `arguments` of generic tests")
+# The models of this repository give the arguments of generic tests as dbt does by default from 1.10.8 on.
+HAS_ARGUMENTS = tuple(int(part) for part in re.findall(r"\d+", dbt_version)[:3]) >= (1, 10, 8)
+FROM_DBT_1_10 = pytest.mark.skipif(not HAS_ARGUMENTS, reason="dbt before 1.10.8 reads no `arguments` of generic tests")
 
 
 def given(**arguments) -> dict:
-    """Give the arguments of a generic test in YAML, of which dbt 1.9 makes no mapping of their own."""
-    return arguments if dbt_version.startswith("1.9.") else {"arguments": arguments}
+    """Give the arguments of a generic test in YAML, of which dbt before 1.10.8 makes no mapping of their own."""
+    return {"arguments": arguments} if HAS_ARGUMENTS else arguments
 
 
 def values(rows: Iterable[tuple]) -> str:
