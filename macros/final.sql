@@ -57,7 +57,8 @@
     `as_of`.
 #}
 {% macro _final_of_table(table, settings, as_of=none, across_partitions=true) %}
-    {% set engine, columns = collapsing._engine(settings), collapsing._types_of(table) | reject('in', collapsing._system_columns()) | list %}
+    {% set engine = collapsing._engine(settings) %}
+    {% set columns = collapsing._types_of(table) | reject('in', collapsing._system_columns()) | list %}
     {% if not engine.keeps_every_row %}
         {{ return(
             '(\n    with ' ~ collapsing._ctes_of_visible(table, as_of) ~ '\n'

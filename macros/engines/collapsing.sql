@@ -46,8 +46,8 @@
 
 
 {#
-    Returns a query of the keys of signed rows that end a batch with other rows than one that is live, or none. Of such a key an optimize
-    of the batches up to there would leave something else than final has shown.
+    Returns a query of the keys of signed rows that have two state rows more than cancel rows at the end of a batch, or two less. An
+    optimize up to there keeps one row of them, after which a later row of the key does not leave what it would have left before.
 #}
 {% macro _keys_out_of_balance(rows, settings) -%}
 {%- set key = collapsing._row_list(settings.key) -%}
@@ -55,7 +55,6 @@ select distinct {{ key }}
 from (
     select
         {{ key }},
-        ledger_sign,
         ledger_batch,
         sum(ledger_sign) over (
             partition by {{ key }} order by ledger_batch, ledger_place rows between unbounded preceding and current row
@@ -63,7 +62,7 @@ from (
         lead(ledger_batch) over (partition by {{ key }} order by ledger_batch, ledger_place) as ledger_next
     from {{ rows }}
 )
-where not (ledger_batch <=> ledger_next) and ledger_net not in (1, if(ledger_sign = 1, 1, 0))
+where not (ledger_batch <=> ledger_next) and abs(ledger_net) > 1
 {%- endmacro %}
 
 

@@ -25,8 +25,8 @@
         final            macro: a subquery of the rows that FINAL shows; none where rows without a cancel row are shown
         collapsed        macro: a subquery of the rows that OPTIMIZE FINAL leaves, for engines that keep every row. Rows of both may have
                          columns of the engine's own beside the ledger's
-        inconsistent     macro: a query of the keys of rows that carry their own sign whose rows do not pair up, for which a joined
-                         ledger cannot tell the one live row
+        inconsistent     macro: a query of the keys of signed rows of which a joined ledger cannot tell the one live row, now and after
+                         an optimize
 #}
 {% macro _engine(settings) %}
     {% set names = ['_engine_' ~ settings.engine] %}

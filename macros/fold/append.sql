@@ -9,7 +9,7 @@
 {%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
 {%- set compares = ledger and not settings.block -%}
 {%- set texts = [] -%}
-{#- `except` takes texts for one that a collation takes for equal; it gives -0.0 back as 0.0, so that floats must not be told apart -#}
+{#- `except` takes texts of a collation for one; it gives -0.0 back as 0.0, so that floats must not be told apart -#}
 {%- for column in collapsing._kept_columns(columns, settings) if compares and ' collate ' in column.dtype | lower
     and not modules.re.search('(^|[<:,])(float|double)($|[,>])', column.dtype) -%}
     {%- do texts.append('cast(' ~ adapter.quote(column.name) ~ ' as string) as ledger_text_' ~ loop.index) -%}

@@ -36,7 +36,9 @@
         {% elif side.after > side.upto %}
             {% do stale.append(side.name ~ ' has been rebuilt: of the ' ~ side.after ~ ' batches that were read it has ' ~ side.upto) %}
         {% elif side.after < base or (side.batches and 0 < side.after < side.batches.first) %}
-            {% do stale.append(side.name ~ ' has been rebuilt, or optimized beyond batch ' ~ side.after ~ ', up to which it was read') %}
+            {% do stale.append(
+                side.name ~ ' has been rebuilt, or optimized beyond batch ' ~ side.after ~ ', up to which it was read'
+            ) %}
         {% endif %}
     {% endfor %}
     {% do collapsing._read_all(sides) if stale or not batches %}
@@ -70,7 +72,8 @@
     {% elif described and collapsing._changed_rules(described, settings) %}
         {% set stale = 'its settings or the ledgers that it reads are not those that it was built from' %}
     {% endif %}
-    {% if described and not (collapsing._sides_with_news(sides) or stale or should_full_refresh()) or (described and flags.EMPTY) %}
+    {% set unread = collapsing._sides_with_news(sides) %}
+    {% if described and (flags.EMPTY or not (unread or stale or should_full_refresh())) %}
         {% do collapsing._say(
             model.name, stale ~ ': --empty leaves it as it is, and the next run builds it again'
         ) if stale and flags.EMPTY %}

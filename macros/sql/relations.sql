@@ -89,7 +89,8 @@
 
 {# Returns a relation with an alias for `from`: also one that renders as a subquery with an alias of its own. #}
 {% macro _aliased(relation, alias) %}
-    {{ return(('(select * from ' ~ relation ~ ')' if collapsing._is_subquery(relation) else relation | string) ~ ' as ' ~ alias) }}
+    {% set rows = '(select * from ' ~ relation ~ ')' if collapsing._is_subquery(relation) else relation %}
+    {{ return(rows ~ ' as ' ~ alias) }}
 {% endmacro %}
 
 

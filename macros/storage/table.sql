@@ -39,7 +39,7 @@
         {% do found.append('check (' ~ constraint.expression ~ ')') %}
     {% endfor %}
     {% for column in model.columns.values() if column.name | lower not in ['ledger_sign', 'ledger_batch'] %}
-        {% do found.append('not_null of ' ~ column.name) if column.constraints | selectattr('type', 'equalto', 'not_null') | list %}
+        {% do found.append('not_null of ' ~ column.name) if 'not_null' in column.constraints | map(attribute='type') %}
     {% endfor %}
     {% if found and collapsing._file_format(this) == 'delta' %}
         {{ collapsing._raise(
@@ -50,7 +50,7 @@
 {% endmacro %}
 
 
-{# Adds the constraints of a model's contract to its new table: Delta has such. Of other formats dbt-spark asks if the model names none. #}
+{# Adds the constraints of a model's contract to its new table, if it is of Delta: dbt-spark takes no format for Delta. #}
 {% macro _add_constraints(relation) %}
     {% do persist_constraints(relation, model) if collapsing._file_format(relation) == 'delta' %}
 {% endmacro %}

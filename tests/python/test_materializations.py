@@ -189,3 +189,43 @@ def test_a_table_that_dbt_has_not_found_is_not_taken_for_new(project, monkeypatc
         assert re.search(r"materialized\.(orders|hooks) is there, but dbt did not find it when this command began", "".join(said))
     assert "what it reads is not there: build orders first" in project.fails("run", "--select", "live")
     assert {name: project.batches(f"materialized.{name}") for name in names} == before and _live(project) == live
+
+
+@pytest.mark.only("delta")
+def test_a_constraint_that_tombstones_and_empty_batches_would_break_is_refused(make_project) -> None:
+    """Delta would enforce it on every row of the table; one that asks for the sign first holds, also of a batch without rows."""
+    columns = {
+        "id": "int",
+        "version": "int",
+        "amount": "int",
+        "ledger_sign": "tinyint",
+        "ledger_block": "string",
+        "ledger_batch": "int",
+    }
+
+    def contract(**constraints: str) -> str:
+        of = [f"{{name: {name}, data_type: {dtype}{constraints.get(name, '')}}}" for name, dtype in columns.items()]
+        checks = (
+            f", constraints: [{{type: check, name: checked, expression: '{constraints['check']}'}}]"
+            if "check" in constraints
+            else ""
+        )
+        return f"models: [{{name: bound, config: {{contract: {{enforced: true}}}}{checks}, columns: [{', '.join(of)}]}}]"
+
+    stage = "values (1, 1, 5, 'a'), (1, 1, 5, 'b') as t (id, version, amount, block)"
+    project = make_project(
+        "constrained",
+        {
+            "models/stage.sql": VIEW + f"select * from {stage} where block <= '{{{{ var('upto', 'a') }}}}'",
+            "models/bound.sql": model("ledger(ref('stage'))", {"key": "id", "version": "version", "block": "block"}),
+            "models/bound.yml": contract(check="amount >= 0"),
+        },
+    )
+    assert "the constraint check (amount >= 0) would hold for every row of the table" in project.fails("run")
+    project.write("models/bound.yml", contract(id=", constraints: [{type: not_null}]"))
+    assert "the constraint not_null of id would hold for every row of the table" in project.fails("run")
+    project.write("models/bound.yml", contract(check="ledger_sign <> 1 or amount >= 0"))
+    project.run("run")
+    project.run("run", variables={"upto": "b"})
+    assert project.rows("select id, amount, ledger_batch from bound where ledger_sign = 1") == [(1, 5, 1)]
+    assert project.batches("constrained.bound") == [1, 2]
