@@ -68,8 +68,11 @@ insert into {{ relation }} replace where ledger_batch = {{ number }}
 {% macro _log_recreate(relation, columns, properties) %}
     {% set existing, is_iceberg = load_relation(relation), collapsing._file_format(relation) == 'iceberg' %}
     {#- by default Iceberg hashes what is written by partition: all of a batch to one task, and the order of a base is lost -#}
+    {#- and has row groups that are eight times as large: a lookup of keys that are close together reads twice the rows -#}
     {% if is_iceberg %}
-        {% set properties = dict({'write.distribution-mode': 'none', 'write.spark.fanout.enabled': 'true'}, **properties) %}
+        {% set properties = dict({
+            'write.distribution-mode': 'none', 'write.spark.fanout.enabled': 'true', 'write.parquet.row-group-size-bytes': '16777216'
+        }, **properties) %}
     {% endif %}
     {% if existing is not none and existing.is_view %}
         {% do adapter.drop_relation(existing) %}
