@@ -82,7 +82,7 @@
         {% do by_bucket.update({group.grouper: group.list | map(attribute='packed') | join(',')}) %}
     {% endfor %}
     {% set buckets = [] %}
-    {% for bucket in range(1024) %}
+    {% for bucket in range(collapsing._buckets()) %}
         {% do buckets.append(by_bucket.get(bucket, '')) %}
     {% endfor %}
     {{ return(
@@ -98,7 +98,13 @@
 {% endmacro %}
 
 
+{# Returns how many buckets _is_packed_in has: tokens of one bucket are looked at one after the other. #}
+{% macro _buckets() %}
+    {{ return(1024) }}
+{% endmacro %}
+
+
 {# Returns SQL for the bucket of a token. #}
 {% macro _bucket(block) %}
-    {{ return('pmod(hash(' ~ block ~ '), 1024)') }}
+    {{ return('pmod(hash(' ~ block ~ '), ' ~ collapsing._buckets() ~ ')') }}
 {% endmacro %}

@@ -56,8 +56,8 @@
 
 {# Returns the stage's column that says when the file of a row was written, found by the SQL that makes it, or none. #}
 {% macro _modification_column(node, columns) %}
-    {% set code = collapsing._lineage_of(node) | map(attribute='raw_code') | select | join('\n') %}
     {% set times = columns | selectattr('dtype', 'equalto', 'timestamp') | map(attribute='name') | list %}
-    {% set named = modules.re.findall('(?i)_metadata\\.file_modification_time\\s+as\\s+`?(\\w+)', code) %}
+    {% set is_shown_as = '(?i)_metadata\\.file_modification_time\\s+as\\s+`?(\\w+)' %}
+    {% set named = modules.re.findall(is_shown_as, collapsing._code_read_by(node)) %}
     {{ return((named | select('in', times) | list + [none]) | first) }}
 {% endmacro %}

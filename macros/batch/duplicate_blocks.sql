@@ -10,8 +10,8 @@
 #}
 {% macro _reads_named_files(query, settings) %}
     {#- Unity Catalog has no input_file_name -#}
-    {% set code = collapsing._lineage_of(model) | map(attribute='raw_code') | select | join('\n') %}
-    {% if settings.block and adapter.config.credentials.method in ['session', 'thrift'] and '.file_name' in code %}
+    {% if settings.block and adapter.config.credentials.method in ['session', 'thrift']
+        and '.file_name' in collapsing._code_read_by(model) %}
         {% set plan = collapsing._rows_of('explain extended ' ~ query)[0][0].split('== Optimized Logical Plan ==')[0] %}
         {% set joins = modules.re.search("(?m)^[\\s:+|-]*'?(Join|Intersect|Except|CTERelationRef)\\b", plan) %}
         {{ return('.file_name' in plan and not joins) }}

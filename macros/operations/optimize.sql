@@ -161,8 +161,6 @@
     {% set before = collapsing._size_of(relation, batches) %}
     {% do collapsing._say(node.name, 'folding the batches up to ' ~ upto ~ ' into a base') %}
     {% do collapsing._write_base(relation, upto, sql, has_readers) %}
-    {#- what a run of this command has passed on to its readers is no longer so -#}
-    {% do graph.get('collapsing_batches', {}).get(invocation_id, {}).pop(relation | string, none) %}
     {% set after = collapsing._size_of(relation, collapsing._batches_of(relation)) %}
     {% do collapsing._say(node.name, 'rows: ' ~ before.rows ~ ', now ' ~ after.rows) %}
     {% do collapsing._say(node.name, 'bytes: ' ~ before.bytes ~ ', now ' ~ after.bytes) %}

@@ -101,3 +101,9 @@
     {% endfor %}
     {{ return(found) }}
 {% endmacro %}
+
+
+{# Returns the code of a model and of the models that it reads, as one text. #}
+{% macro _code_read_by(node) %}
+    {{ return(collapsing._lineage_of(node) | map(attribute='raw_code') | select | join('\n')) }}
+{% endmacro %}

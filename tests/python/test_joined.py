@@ -615,20 +615,24 @@ def test_what_cannot_be_joined_is_refused_with_the_reason(make_project, full: bo
         assert not operate(project, operation, model="good", **({"key": 1} if operation == "explain_key" else {})).success
 
 
-@pytest.mark.full
-def test_a_first_ledger_of_signed_rows_in_order_of_arrival_is_in_balance_after_each_batch(make_project) -> None:
-    """Of two state rows at the end of a batch an optimize up to there would leave one, and a later cancel row none."""
-    signed = {"engine": "collapsing", "key": "id", "order_by": "place", "sign": "sign", "input": "signed", "block": "block"}
-    files = {
-        "models/stage_orders.sql": f"{VIEW}select * from balance.arrived",
+def _signed_files(schema: str, orders: dict) -> dict[str, str]:
+    """Give the files of a project that joins orders, signed rows of a table `arrived` with these settings, with one shop."""
+    return {
+        "models/stage_orders.sql": f"{VIEW}select * from {schema}.arrived",
         "models/stage_shops.sql": f"{VIEW}select 1 as id, 'north' as region, 1 as version, 'a' as block",
-        "models/orders.sql": model("ledger(ref('stage_orders'))", signed),
+        "models/orders.sql": model("ledger(ref('stage_orders'))", orders),
         "models/shops.sql": model("ledger(ref('stage_shops'))", {"key": "id", "version": "version", "block": "block"}),
         "models/wide.sql": model(
             "joined(ref('orders'), shops=ref('shops'))", {"join": {"shops": {"on": {"shop": "id"}, "columns": ["region"]}}}
         ),
     }
-    project = make_project("balance", files)
+
+
+@pytest.mark.full
+def test_a_first_ledger_of_signed_rows_in_order_of_arrival_is_in_balance_after_each_batch(make_project) -> None:
+    """Of two state rows at the end of a batch an optimize up to there would leave one, and a later cancel row none."""
+    signed = {"engine": "collapsing", "key": "id", "order_by": "place", "sign": "sign", "input": "signed", "block": "block"}
+    project = make_project("balance", _signed_files("balance", signed))
     project.sql("create schema if not exists balance")
     project.sql("create table balance.arrived (id int, shop int, place int, sign int, block string) using parquet")
     project.sql("insert into balance.arrived values (1, 1, 1, 1, 'a'), (1, 1, 2, -1, 'a'), (1, 7, 3, 1, 'a'), (2, 1, 1, 1, 'a')")
@@ -646,17 +650,8 @@ def test_a_first_ledger_of_signed_rows_in_order_of_arrival_is_in_balance_after_e
 @pytest.mark.full
 def test_a_first_ledger_of_signed_rows_is_joined_where_it_is_consistent(make_project) -> None:
     signed = {"key": "id", "version": "version", "sign": "sign", "input": "signed", "block": "block"}
-    files = {
-        "models/stage_orders.sql": f"{VIEW}select * from signs.arrived",
-        "models/stage_shops.sql": f"{VIEW}select 1 as id, 'north' as region, 1 as version, 'a' as block",
-        "models/orders.sql": model("ledger(ref('stage_orders'))", signed),
-        "models/shops.sql": model("ledger(ref('stage_shops'))", {"key": "id", "version": "version", "block": "block"}),
-        "models/wide.sql": model(
-            "joined(ref('orders'), shops=ref('shops'))", {"join": {"shops": {"on": {"shop": "id"}, "columns": ["region"]}}}
-        ),
-        "models/live.sql": VIEW + "select id, shop, region from {{ collapsing.final(ref('wide')) }}",
-    }
-    project = make_project("signs", files)
+    live = {"models/live.sql": VIEW + "select id, shop, region from {{ collapsing.final(ref('wide')) }}"}
+    project = make_project("signs", _signed_files("signs", signed) | live)
     project.sql("create schema if not exists signs")
     project.sql("create table signs.arrived (id int, shop int, version int, sign int, block string) using parquet")
     project.sql("insert into signs.arrived values (1, 1, 1, 1, 'a'), (2, 7, 1, 1, 'a')")
