@@ -51,6 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
 # Files that take long, the longest first: two processes that take them in this order end at about the same time.
 LONG = (
     "test_joined.py",
+    "test_kill.py",
     "test_corners.py",
     "test_optimize.py",
     "test_tools.py",
