@@ -1,23 +1,18 @@
 {% macro changes(ledger, after) %}
-    {% do collapsing._check_relation('changes', ledger) if execute %}
-    {% if execute and (after is not integer or after < 0) %}
+    {% do return(ledger) if not execute %}
+    {% do collapsing._check_relation('changes', ledger) %}
+    {% if after is not integer or after < 0 %}
         {{ collapsing._raise(
             ledger.identifier, "changes needs 'after', the number of the last batch already read (0 for none); given: " ~ tojson(after, after | string)
         ) }}
-    {% elif not execute %}
-        {{ return(ledger) }}
     {% endif %}
     {% set node = collapsing._model_of(ledger) %}
     {% do collapsing._kind_of(node, 'changes') %}
     {% do collapsing._check_one_shard(node) %}
-    {% if after == 0 %}
-        {{ return(collapsing._visible_rows(ledger)) }}
-    {% endif %}
+    {% do return(collapsing._visible_rows(ledger)) if after == 0 %}
     {% set batches = collapsing._batches_of(collapsing._named(ledger)) %}
     {% if batches and after > batches.last %}
-        {{ collapsing._raise(
-            node.name, 'changes has no batch ' ~ after ~ ' to go on after: the last batch is ' ~ batches.last
-        ) }}
+        {{ collapsing._raise(node.name, 'changes has no batch ' ~ after ~ ' to go on after: the last batch is ' ~ batches.last) }}
     {% endif %}
     {% set gone = 'changes after=' ~ after ~ ' are gone: the ledger was optimized or rebuilt at a later batch' %}
     {% set advice = '. Read it from the beginning (after=0) and rebuild the model that reads it' %}

@@ -1,12 +1,10 @@
 {% macro decisions(ledger, stage) %}
-    {% if not execute %}
-        {{ return(stage) }}
-    {% endif %}
+    {% do return(stage) if not execute %}
     {% set node = collapsing._asked_ledger('decisions', ledger) %}
     {% do collapsing._check_relation('decisions', stage) %}
     {% do collapsing._check_has_stage(node, 'decisions') %}
     {% set settings = collapsing._ledger_settings(node) %}
-    {% set columns = collapsing._stage_columns("select * from " ~ stage, settings, node.name) %}
+    {% set columns = collapsing._stage_columns('select * from ' ~ stage, settings) %}
     {% if 'decision' in columns | map(attribute='name') | map('lower') | list %}
         {{ collapsing._raise(
             node.name, "the stage's column 'decision' has the name of what decisions adds: give it another name in a view"

@@ -18,10 +18,7 @@ union all
 {%- endmacro %}
 
 
-{#
-    Returns the columns that a caller has given to compare, as a list; `known` are those that there are, and the default, if the caller has
-    any.
-#}
+{# Returns the columns to compare as a list: those that are given, by default those that there are (`known`). #}
 {% macro _compared_columns(columns, known=none) %}
     {% set given = [columns] if columns is string else columns or known or [] %}
     {% if not execute %}

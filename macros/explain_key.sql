@@ -20,11 +20,10 @@
     {% do collapsing._check_has_stage(node, 'explain_key') %}
     {% set settings = collapsing._ledger_settings(node) %}
     {% set stage = collapsing._stage_to_explain(node, stage) %}
-    {% set columns = collapsing._stage_columns('select * from ' ~ stage, settings, node.name) %}
+    {% set columns = collapsing._stage_columns('select * from ' ~ stage, settings) %}
     {% set is_key = collapsing._is_given_key(node.name, settings, columns, key) %}
     {% set decided = collapsing.decisions(ledger, '(select * from ' ~ stage ~ ' where ' ~ is_key ~ ')') %}
-    {% set rows = '(select * from ' ~ collapsing._visible_rows(ledger) ~ ' where ' ~ is_key ~ ')' %}
-    {% set rows = rows if collapsing._batches_of(ledger) else none %}
+    {% set rows = '(select * from ' ~ collapsing._visible_rows(ledger) ~ ' where ' ~ is_key ~ ')' if collapsing._batches_of(ledger) %}
     {{ return(collapsing._told_in_order(decided, rows, settings, columns, collapsing._types_of(ledger) | list)) }}
 {% endmacro %}
 
@@ -34,10 +33,8 @@
     {% if stage is not none and stage is not string %}
         {% do collapsing._check_relation('explain_key', stage) %}
         {{ return(stage) }}
-    {% elif stage is string %}
-        {{ return(collapsing._relation_of_stage('explain_key', collapsing._asked_stage('explain_key', stage))) }}
     {% endif %}
-    {% set nodes = collapsing._stages_of(node) %}
+    {% set nodes = [collapsing._asked_stage('explain_key', stage)] if stage is string else collapsing._stages_of(node) %}
     {% if nodes | length != 1 %}
         {{ collapsing._raise(
             node.name, "explain_key needs 'stage' where a model reads more than its stage: ref() or the name of one of "
@@ -48,10 +45,7 @@
 {% endmacro %}
 
 
-{#
-    Returns the values of a key that a caller has given, in the order of the setting `key`: one value, or of a key of several columns a list
-    or a mapping.
-#}
+{# Returns a key's values in the order of the setting `key`: from one value, or of several columns from a list or a mapping. #}
 {% macro _values_of_key(model_name, columns, key) %}
     {% set values, by_name = [], {} %}
     {% if key is mapping %}
@@ -88,8 +82,9 @@
         {% if '<' in dtype %}
             {% do collapsing._raise(model_name, "explain_key: no value can be given of '" ~ name ~ "', which is " ~ dtype) %}
         {% endif %}
-        {% do checks.append(collapsing._is_no_value(text, dtype)) %}
-        {% do conditions.append(adapter.quote(name) ~ ' = ' ~ collapsing._value_of_type(text, dtype)) %}
+        {% set typed, is_no_value = collapsing._value_of_type(text, dtype) %}
+        {% do checks.append(is_no_value) %}
+        {% do conditions.append(adapter.quote(name) ~ ' = ' ~ typed) %}
     {% endfor %}
     {% for is_wrong in collapsing._rows_of('select ' ~ checks | join(', '))[0] %}
         {% do collapsing._raise(model_name, 'explain_key: ' ~ wrongs[loop.index0]) if is_wrong %}
@@ -230,19 +225,14 @@ states as (
 {% endmacro %}
 
 
-{# Returns SQL for text as a value of a type, NULL where it is none; of binary as base64, as the life of a key shows it. #}
+{#
+    Returns (SQL for text as a value of a type, SQL that is true where it is none: a decimal is not rounded). Binary is given as base64, as
+    the life of a key shows it.
+#}
 {% macro _value_of_type(text, dtype) %}
-    {% if collapsing._is_text_type(dtype) %}
-        {{ return(text) }}
-    {% endif %}
-    {{ return('try_to_binary(' ~ text ~ ", 'base64')" if dtype == 'binary' else 'try_cast(' ~ text ~ ' as ' ~ dtype ~ ')') }}
-{% endmacro %}
-
-
-{# Returns SQL that is true for text that is no value of a type: a decimal is not rounded. #}
-{% macro _is_no_value(text, dtype) %}
-    {% set value = collapsing._value_of_type(text, dtype) %}
+    {% set value = text if collapsing._is_text_type(dtype) else 'try_to_binary(' ~ text ~ ", 'base64')" if dtype == 'binary'
+        else 'try_cast(' ~ text ~ ' as ' ~ dtype ~ ')' %}
     {% set scale = (modules.re.search('^decimal\\(\\d+,\\s*(\\d+)', dtype) or [none, none])[1] %}
     {% set is_rounded = ' or length(regexp_extract(trim(' ~ text ~ "), '[.]([0-9]*?)0*$', 1)) > " ~ scale if scale is not none %}
-    {{ return(value ~ ' is null' ~ is_rounded) }}
+    {{ return((value, value ~ ' is null' ~ is_rounded)) }}
 {% endmacro %}

@@ -1,48 +1,40 @@
 {% macro final(relation, as_of=none, across_partitions=true) %}
-    {% if not execute %}
-        {{ return(relation) }}
-    {% endif %}
+    {% do return(relation) if not execute %}
     {% do collapsing._check_relation('final', relation) %}
     {#- a view would be made without the columns and types of what dbt has not found -#}
     {% do collapsing._check_built(relation) if model is defined %}
     {% set node = collapsing._model_of(relation) %}
     {% set name = node.name if node else relation %}
-    {% do collapsing._check_as_of(name, as_of) %}
-    {% if across_partitions is not boolean %}
+    {% if as_of is not none and as_of is not string and (as_of is not integer or as_of < 0) %}
+        {{ collapsing._raise(name, "final's as_of must be a batch number or a timestamp; given: " ~ as_of) }}
+    {% elif across_partitions is not boolean %}
         {{ collapsing._raise(name, "final's across_partitions must be true or false; given: " ~ across_partitions) }}
     {% endif %}
     {% set kind = collapsing._kind_of(node, 'final') %}
     {% do collapsing._check_final_of_shards(node, as_of) %}
     {% set as_of = collapsing._state_asked_for(node, relation, as_of) if as_of is not none else none %}
     {% set tables, parts = collapsing._tables_of(relation, node), [] %}
-    {% if kind == 'projection' %}
-        {% do collapsing._raise_partitions(name, 'a projection') if not across_partitions %}
-        {% for table in tables %}
-            {% do parts.append(collapsing._visible_rows(table, as_of)) %}
-        {% endfor %}
-        {{ return(collapsing._final_of_projection(
-            relation, collapsing._projection_settings(node), collapsing._types_of(tables[0]),
-            collapsing._all_of(parts, tables[0])
-        )) }}
+    {% set settings = collapsing._projection_settings(node) if kind == 'projection' else collapsing._ledger_settings(node) %}
+    {% if not across_partitions and not settings.partition_by %}
+        {{ collapsing._raise(
+            name, 'final(..., across_partitions=false) gives a winner for each partition of the engine replacing, by its setting '
+            ~ "'partition_by'; this is "
+            ~ ('a projection' if kind == 'projection' else "a ledger without the setting 'partition_by'")
+        ) }}
     {% endif %}
-    {% set settings = collapsing._ledger_settings(node) %}
-    {% do collapsing._raise_partitions(name, "a ledger without the setting 'partition_by'")
-        if not across_partitions and not settings.partition_by %}
     {% for table in tables %}
-        {% do parts.append(collapsing._final_of_table(table, settings, as_of, across_partitions)) %}
+        {% do parts.append(collapsing._visible_rows(table, as_of) if kind == 'projection'
+            else collapsing._final_of_table(table, settings, as_of, across_partitions)) %}
     {% endfor %}
-    {{ return(collapsing._all_of(parts, tables[0], collapsing._system_columns())) }}
+    {% do return(collapsing._all_of(parts, tables[0], collapsing._system_columns())) if kind == 'ledger' %}
+    {% set rows = collapsing._all_of(parts, tables[0]) %}
+    {{ return(collapsing._final_of_projection(relation, settings, collapsing._types_of(tables[0]), rows)) }}
 {% endmacro %}
 
 
-{#
-    Returns a subquery of the rows of several, or the only one. `table` names their columns, but for `except`: the tables of two shards
-    may have them in another order.
-#}
+{# Returns a subquery of the rows of `subqueries`, in `table`'s columns but `except`: two shards may order them differently. #}
 {% macro _all_of(subqueries, table, except=[]) %}
-    {% if subqueries | length == 1 %}
-        {{ return(subqueries[0]) }}
-    {% endif %}
+    {% do return(subqueries[0]) if subqueries | length == 1 %}
     {% set columns = collapsing._describe(table).columns | map(attribute='name') | reject('in', except) | list %}
     {% set selects = [] %}
     {% for subquery in subqueries %}
@@ -52,10 +44,7 @@
 {% endmacro %}
 
 
-{#
-    Returns a subquery of the live rows of a ledger's table, as FINAL shows them in ClickHouse, as they are or were after the batch
-    `as_of`.
-#}
+{# Returns a subquery of the live rows of a ledger's table, as FINAL in ClickHouse shows them: now, or after the batch `as_of`. #}
 {% macro _final_of_table(table, settings, as_of=none, across_partitions=true) %}
     {% set engine = collapsing._engine(settings) %}
     {% set columns = collapsing._types_of(table) | reject('in', collapsing._system_columns()) | list %}
@@ -73,16 +62,6 @@
     {% set of_winner = settings if across_partitions else dict(settings, key=settings.key + settings.partition_by) %}
     {% set live = engine.final(collapsing._visible_rows(table, as_of), of_winner) %}
     {{ return('(\n    select ' ~ (collapsing._row_list(columns) or '*') ~ '\n    from ' ~ live ~ '\n)') }}
-{% endmacro %}
-
-
-{# Raises an error: across_partitions=false was given for something without partitions. #}
-{% macro _raise_partitions(name, what) %}
-    {{ collapsing._raise(
-        name,
-        'final(..., across_partitions=false) gives a winner for each partition of the engine replacing, by its setting '
-        ~ "'partition_by'; this is " ~ what
-    ) }}
 {% endmacro %}
 
 

@@ -1,7 +1,5 @@
 {% macro histories(ledgers=none) %}
-    {% if not execute %}
-        {{ return('(select 1)') }}
-    {% endif %}
+    {% do return('(select 1)') if not execute %}
     {% if ledgers is not none and (ledgers is string or ledgers is mapping or ledgers is not sequence or not ledgers) %}
         {{ collapsing._raise(
             model.name if model is defined else '?', "histories takes a list of relations, such as [ref('orders')]; given: " ~ ledgers

@@ -1,7 +1,5 @@
 {% macro history(ledger) %}
-    {% if not execute %}
-        {{ return(ledger) }}
-    {% endif %}
+    {% do return(ledger) if not execute %}
     {% do collapsing._asked_ledger('history', ledger) %}
     {{ return(collapsing._history_of(ledger)) }}
 {% endmacro %}

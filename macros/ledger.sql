@@ -29,10 +29,7 @@
 {% endmacro %}
 
 
-{#
-    Raises an error where a macro is given something else than a relation that is built, or a run has --sample, which would read a part of it
-    and count it as read whole.
-#}
+{# Raises an error where a macro is not given a built relation, or --sample would read a part of it and count it as read whole. #}
 {% macro _check_read(macro_name, relation) %}
     {% do collapsing._check_relation(macro_name, relation) %}
     {% do collapsing._check_built(relation) %}

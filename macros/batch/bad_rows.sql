@@ -5,14 +5,9 @@
 {% macro _bad_row_reasons(settings) %}
     {% set reasons = {'null_block': collapsing._any_null([settings.block])} if settings.block else {} %}
     {% do reasons.update({'null_key': collapsing._any_null(settings.key)}) %}
-    {% if settings.version %}
-        {% do reasons.update({'null_version': collapsing._any_null(settings.version)}) %}
-    {% endif %}
-    {% if settings.sign %}
-        {% do reasons.update({'bad_sign': 'coalesce(' ~ collapsing._as_number(settings.sign) ~ ' not in (1, -1), true)'}) %}
-    {% elif settings.is_deleted %}
-        {% do reasons.update({'bad_sign': 'coalesce(' ~ collapsing._as_number(settings.is_deleted) ~ ' not in (0, 1), true)'}) %}
-    {% endif %}
+    {% do reasons.update({'null_version': collapsing._any_null(settings.version)}) if settings.version %}
+    {% set mark, values = [settings.sign, '(1, -1)'] if settings.sign else [settings.is_deleted, '(0, 1)'] %}
+    {% do reasons.update({'bad_sign': 'coalesce(' ~ collapsing._as_number(mark) ~ ' not in ' ~ values ~ ', true)'}) if mark %}
     {{ return(reasons) }}
 {% endmacro %}
 

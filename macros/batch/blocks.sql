@@ -1,18 +1,13 @@
-{# Returns SQL that is true for the rows of the blocks given. Tokens are compared as what they are, so that a filter on a
-   partition column or on _metadata opens only the files of those blocks. #}
+{# Returns SQL that is true for rows of these blocks; tokens are compared in their own type, so that it prunes files by them. #}
 {% macro _is_block_in(settings, columns, tokens) %}
-    {% if not tokens %}
-        {{ return('false') }}
-    {% endif %}
+    {% do return('false') if not tokens %}
     {% set block = adapter.quote(settings.block) %}
     {% set dtype = collapsing._token_type(settings, columns) %}
     {% set marks = {
         'tinyint': ['', 'Y'], 'smallint': ['', 'S'], 'int': ['', ''], 'bigint': ['', 'L'], 'date': ["date'", "'"],
         'timestamp': ['timestamp_micros(', ')'], 'binary': ["X'", "'"]
     }.get(dtype) %}
-    {% if marks %}
-        {{ return(block ~ ' in (' ~ marks[0] ~ tokens | join(marks[1] ~ ', ' ~ marks[0]) ~ marks[1] ~ ')') }}
-    {% endif %}
+    {% do return(block ~ ' in (' ~ marks[0] ~ tokens | join(marks[1] ~ ', ' ~ marks[0]) ~ marks[1] ~ ')') if marks %}
     {{ return(collapsing._token(settings, columns) ~ ' in (' ~ collapsing._carried_literals(tokens) ~ ')') }}
 {% endmacro %}
 
@@ -25,11 +20,8 @@
 {% macro _token(settings, columns, of=none) %}
     {% set block = collapsing._arrival(settings, of) %}
     {% set dtype = collapsing._token_type(settings, columns) if settings.block else 'string' %}
-    {% if dtype == 'timestamp' %}
-        {{ return('cast(unix_micros(' ~ block ~ ') as string)') }}
-    {% elif dtype.startswith('decimal') %}
-        {{ return('format_number(' ~ block ~ ", '0." ~ '#' * 38 ~ "')") }}
-    {% endif %}
+    {% do return('cast(unix_micros(' ~ block ~ ') as string)') if dtype == 'timestamp' %}
+    {% do return('format_number(' ~ block ~ ", '0." ~ '#' * 38 ~ "')") if dtype.startswith('decimal') %}
     {{ return('hex(' ~ block ~ ')' if dtype == 'binary' else block if dtype == 'string' else 'cast(' ~ block ~ ' as string)') }}
 {% endmacro %}
 
@@ -40,10 +32,7 @@
 {% endmacro %}
 
 
-{#
-    Returns what decides how tokens are written as text, in a word: 'none' without a token. Where it changes, every block would be
-    another one.
-#}
+{# Returns how tokens are written as text, 'none' without a token: where that changes, every block would be another one. #}
 {% macro _token_form(settings, columns) %}
     {% set dtype = collapsing._token_type(settings, columns) if settings.block else 'none' %}
     {{ return(dtype if dtype in ['none', 'timestamp', 'timestamp_ntz', 'date', 'binary', 'float', 'double'] else 'text') }}

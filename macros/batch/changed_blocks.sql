@@ -6,9 +6,7 @@
 {% macro _check_changed_blocks(query, ledger, settings, columns, batches, manifest) %}
     {% set is_asked = settings.on_changed_block != 'ignore' and manifest.folded %}
     {% set modified = collapsing._modification_column(model, columns) if is_asked else none %}
-    {% if not is_asked or not (modified or settings.counts_blocks) %}
-        {{ return(none) }}
-    {% endif %}
+    {% do return(none) if not is_asked or not (modified or settings.counts_blocks) %}
     {% set lines = [] %}
     {% set changed = collapsing._changed_blocks(query, ledger, settings, columns, batches, manifest, modified) %}
     {% for row in collapsing._rows_of(changed) %}

@@ -30,9 +30,7 @@
 {% macro _manifest_of(ledger, batches, with_blocks=false) %}
     {% set found = {'undone': [], 'undos': [], 'unread': [], 'folded': [], 'begun_at': 0} %}
     {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
-    {% if not batches or manifest is none %}
-        {{ return(found) }}
-    {% endif %}
+    {% do return(found) if not batches or manifest is none %}
     {% set sql %}
         select
             to_json(collect_list(struct(planned_in, undoes, unread)) filter (where unread is not null)) as undos,

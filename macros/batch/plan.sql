@@ -39,10 +39,7 @@
     {#- without tokens it is known by its key alone, outside of the range in which keys are looked up -#}
     {% do conditions.append(batch.within) if batch.within and not settings.block %}
     {% do batch.update({
-        'number': number,
-        'is_numbered': true,
-        'unread': conditions | join(' and ') or none,
-        'undone': manifest.undone
+        'number': number, 'is_numbered': true, 'unread': conditions | join(' and ') or none, 'undone': manifest.undone
     }) %}
     {{ return(batch) }}
 {% endmacro %}
@@ -136,8 +133,7 @@ order by is_total, arrival
         is_costly=not batch.each_key_once
     ) %}
     {% do batch.update(collapsing._counts_of_batch(view, ledger, settings, columns, batch.undone)) %}
-    {% set decisions = dict(batch.bad, **batch.decisions) %}
-    {% do batch.update({'decisions': decisions}) %}
+    {% do batch.update({'decisions': dict(batch.bad, **batch.decisions)}) %}
     {{ return(view) }}
 {% endmacro %}
 
@@ -202,7 +198,8 @@ order by is_total, arrival
 
 
 {# Returns in a line what a batch took and what became of it. #}
-{% macro _summary(batch) %}
+{% macro _summary(batch, settings) %}
+    {% do return('no new blocks' if settings.block else 'no new rows') if not batch.committed %}
     {% set decisions = batch.decisions | dictsort | map('join', ' ') | join(', ') %}
     {{ return(
         'batch ' ~ batch.number ~ ': ' ~ (collapsing._counted(batch.blocks | length, 'block') ~ ', ' if batch.blocks)

@@ -11,24 +11,18 @@
     {% set existing, wanted = load_relation(ledger), collapsing._ledger_columns(columns, settings, ledger) %}
     {% set names = wanted | map(attribute='name') | list %}
     {% do collapsing._check_contract(wanted) %}
-    {% if existing is none or existing.is_view %}
-        {{ return({'stored': names, 'wanted': wanted, 'added': [], 'created': true, 'rebuild': false}) }}
-    {% endif %}
+    {% set anew = {'stored': names, 'wanted': wanted, 'added': [], 'created': true, 'rebuild': false} %}
+    {% do return(anew) if existing is none or existing.is_view %}
     {% set described = collapsing._describe(ledger) %}
     {% set changed_rules = collapsing._changed_rules(described, settings) %}
     {% do changed_rules.append('the table is not one that this package has created, in the format of the model')
         if not collapsing._is_appendable(ledger, described) %}
     {% set changes = collapsing._column_changes(described, wanted, columns) %}
-    {% if not should_full_refresh() %}
-        {% do collapsing._check_unchanged(changed_rules, changes) %}
-        {% do collapsing._check_may_add(changes.added, settings) %}
-    {% endif %}
+    {% do collapsing._check_unchanged(changed_rules, changes, settings) if not should_full_refresh() %}
     {#- what compares its stage with the rows that it keeps needs all of them, and a base has only what is left of each key -#}
-    {% if changed_rules or (
+    {% do return(anew) if changed_rules or (
         should_full_refresh() and (changes.added or changes.other or collapsing._keeps_what_it_reads(settings))
     ) %}
-        {{ return({'stored': names, 'wanted': wanted, 'added': [], 'created': true, 'rebuild': false}) }}
-    {% endif %}
     {{ return({
         'stored': described.columns | map(attribute='name') | list, 'wanted': wanted, 'added': changes.added, 'created': false,
         'rebuild': should_full_refresh() and batches is not none
@@ -46,15 +40,11 @@
         {% do collapsing._drop_beside(collapsing._rejects_relation(ledger), ledger) %}
         {% set rules = collapsing._as_property(collapsing._rules_of(settings)) %}
         {% do collapsing._recreate(ledger, table.wanted, {'collapsing.rules': rules}) %}
-        {% do collapsing._add_constraints(ledger) %}
     {% endif %}
 {% endmacro %}
 
 
-{#
-    Returns {setting: value} of the rules that a ledger's rows are folded by. They stand in the table's property `collapsing.rules`,
-    which the table is created with.
-#}
+{# Returns {setting: value} of the rules that a ledger's rows are folded by; its table's property `collapsing.rules` has them. #}
 {% macro _rules_of(settings) %}
     {% set rules = {
         'engine': settings.engine,
@@ -107,8 +97,8 @@
 {% endmacro %}
 
 
-{# Raises an error where a run that is no full refresh would mix rows of two sets of rules, or write them into other columns. #}
-{% macro _check_unchanged(changed_rules, changes) %}
+{# Raises an error where a run would mix rows of two sets of rules or columns, or append again what the ledger keeps. #}
+{% macro _check_unchanged(changed_rules, changes, settings) %}
     {% if changed_rules %}
         {{ collapsing._raise(
             model.name, 'its rows were folded by other settings: ' ~ changed_rules | join('; ')
@@ -124,15 +114,10 @@
             model.name, "what is kept of the stage no longer matches the ledger's columns: " ~ (found + changes.other) | join('; ')
             ~ ". Restore the stage's old columns or the old settings, or rebuild the ledger with --full-refresh if the stage still holds every block"
         ) }}
-    {% endif %}
-{% endmacro %}
-
-
-{# Raises an error where every row that a ledger has kept would be another one with new columns, and be appended again. #}
-{% macro _check_may_add(added, settings) %}
-    {% if added and collapsing._keeps_what_it_reads(settings) %}
+    {% elif changes.added and collapsing._keeps_what_it_reads(settings) %}
+        {#- every row that is kept would be another one with new columns -#}
         {{ collapsing._raise(
-            model.name, "the stage has new columns (" ~ added | map(attribute='name') | join(', ') ~ "): without the setting 'block' each run compares the"
+            model.name, "the stage has new columns (" ~ changes.added | map(attribute='name') | join(', ') ~ "): without the setting 'block' each run compares the"
             ~ ' whole stage with the rows that it keeps, and would append all of them again. Rebuild the ledger with --full-refresh'
         ) }}
     {% endif %}

@@ -3,17 +3,16 @@
     one spelling of each. Checks that every column that a setting names exists and has a type that it can have, and that none has a
     name that cannot be used. `query` is the model's own, which reads the stage.
 #}
-{% macro _stage_columns(query, settings, model_name=none) %}
-    {% set model_name = model_name or model.name %}
+{% macro _stage_columns(query, settings) %}
     {% set columns, spelled = collapsing._columns_of_query(query), {} %}
-    {% do collapsing._check_stage_names(columns, model_name) %}
+    {% do collapsing._check_stage_names(columns, settings.model) %}
     {% for setting in ['key', 'version', 'order_by', 'partition_by', 'sign', 'is_deleted', 'block', 'combine'] %}
         {% set named, found = settings[setting], [] %}
         {% for name in ([named] if named is string else named or []) %}
             {% set spelling = collapsing._spell(columns, name, spelled) %}
             {% if spelling is none %}
                 {{ collapsing._raise_setting(
-                    model_name, setting, 'a column of the stage ' ~ collapsing._stage_name(query) ~ ' ('
+                    settings.model, setting, 'a column of the stage ' ~ collapsing._stage_name(query) ~ ' ('
                     ~ columns | map(attribute='name') | join(', ') ~ ')', name
                 ) }}
             {% endif %}
@@ -27,9 +26,9 @@
             {% do settings.update({setting: found}) %}
         {% endif %}
     {% endfor %}
-    {% do collapsing._check_types(columns, settings, model_name) %}
+    {% do collapsing._check_types(columns, settings) %}
     {% do settings.update({'block_form': collapsing._token_form(settings, columns)}) %}
-    {% do collapsing._check_comparable(columns, settings, model_name) %}
+    {% do collapsing._check_comparable(columns, settings) %}
     {{ return(columns) }}
 {% endmacro %}
 
@@ -51,22 +50,22 @@
 
 
 {# Raises an error where a column has a type that cannot be kept, or rows cannot be identified, ordered or read by. #}
-{% macro _check_types(columns, settings, model_name) %}
+{% macro _check_types(columns, settings) %}
     {% for column in columns %}
         {% if modules.re.search('(^|[<:,])void($|[>,])', column.dtype) %}
             {{ collapsing._raise(
-                model_name, "the stage's column '" ~ column.name ~ "' is " ~ column.dtype
+                settings.model, "the stage's column '" ~ column.name ~ "' is " ~ column.dtype
                 ~ ', a NULL without a type, which no table can keep: cast it, as in cast(null as string)'
             ) }}
         {% elif modules.re.search('[<,][^<>,()]*:[^<>,()]*:', column.dtype) %}
             {{ collapsing._raise(
-                model_name, "the stage's column '" ~ column.name ~ "' is " ~ column.dtype
+                settings.model, "the stage's column '" ~ column.name ~ "' is " ~ column.dtype
                 ~ ', and in the name of a field is a colon, which cannot be told from the one before its type: rename the field in a view'
             ) }}
         {% elif column.name in [settings.sign, settings.is_deleted]
             and not modules.re.match('(boolean|tinyint|smallint|int|bigint|float|double)$|decimal|string|varchar|char', column.dtype) %}
             {{ collapsing._raise_setting(
-                model_name, 'sign' if column.name == settings.sign else 'is_deleted', 'a column of numbers, booleans or text', column.name ~ ', which is ' ~ column.dtype
+                settings.model, 'sign' if column.name == settings.sign else 'is_deleted', 'a column of numbers, booleans or text', column.name ~ ', which is ' ~ column.dtype
             ) }}
         {% endif %}
     {% endfor %}
@@ -75,12 +74,12 @@
         {% for column in columns if column.name in ([named] if named is string else named or []) %}
             {% set given = column.name ~ ', which is ' ~ column.dtype %}
             {% if setting == 'block' and ('<' in column.dtype or column.dtype == 'variant') %}
-                {{ collapsing._raise_setting(model_name, 'block', 'a column of a type that has one text for each value', given) }}
+                {{ collapsing._raise_setting(settings.model, 'block', 'a column of a type that has one text for each value', given) }}
             {% elif not collapsing._comparable_columns([column]) %}
-                {{ collapsing._raise_setting(model_name, setting, 'a column of a type that Spark can order', given) }}
+                {{ collapsing._raise_setting(settings.model, setting, 'a column of a type that Spark can order', given) }}
             {% elif setting == 'key' and settings.shards and ' collate ' in column.dtype | lower %}
                 {{ collapsing._raise_setting(
-                    model_name, 'shards', 'left out where the key has a collation, because texts that are equal have different hashes',
+                    settings.model, 'shards', 'left out where the key has a collation, because texts that are equal have different hashes',
                     settings.shards ~ ', with ' ~ column.name ~ ' of type ' ~ column.dtype
                 ) }}
             {% endif %}
@@ -90,7 +89,7 @@
 
 
 {# Raises an error where the rows that a ledger has are to be compared with the stage's in each run, and cannot be. #}
-{% macro _check_comparable(columns, settings, model_name) %}
+{% macro _check_comparable(columns, settings) %}
     {% set kept, engine, others = collapsing._kept_columns(columns, settings), collapsing._engine(settings), [] %}
     {% if engine.keeps_every_row and not settings.block %}
         {% do others.extend(kept | rejectattr('name', 'in', collapsing._comparable_columns(kept))) %}
@@ -102,7 +101,7 @@
     {% if others %}
         {% set other = others[0] %}
         {{ collapsing._raise_setting(
-            model_name, 'block', 'a column with the block token: without it each run compares the whole stage with the rows that it keeps, and '
+            settings.model, 'block', 'a column with the block token: without it each run compares the whole stage with the rows that it keeps, and '
             ~ "the column '" ~ other.name ~ "' of type " ~ other.dtype ~ ' does not compare', 'nothing'
         ) }}
     {% endif %}
@@ -115,9 +114,7 @@
 #}
 {% macro _spell(columns, name, spelled) %}
     {% set lower, names = name | lower, columns | map(attribute='name') | list %}
-    {% if name not in names and lower in spelled %}
-        {{ return(spelled[lower]) }}
-    {% endif %}
+    {% do return(spelled[lower]) if name not in names and lower in spelled %}
     {% for column in columns if column.name == name or (name not in names and column.name | lower == lower) %}
         {% do column.update({'name': name}) %}
         {% do spelled.update({lower: name}) %}
@@ -134,10 +131,7 @@
 {% endmacro %}
 
 
-{#
-    Returns the columns that a ledger keeps: all but the block token and what marks a delete, unless they identify or order rows. A signed
-    row keeps its sign.
-#}
+{# Returns the columns that a ledger keeps: not the token or delete mark, unless rows are identified, ordered or signed by it. #}
 {% macro _kept_columns(columns, settings) %}
     {% set marks = [settings.block, settings.is_deleted] + ([settings.sign] if settings.input == 'events' else []) %}
     {% set used = settings.key + settings.version + settings.order_by + settings.partition_by %}

@@ -8,7 +8,7 @@
     Without a block token it is not known which rows the ledger has folded, so only decisions are counted.
 #}
 {% macro _unaccounted(ledger, stage, settings, decided) %}
-{%- set token = collapsing._token(settings, collapsing._stage_columns('select * from ' ~ stage, settings, settings.model)) -%}
+{%- set token = collapsing._token(settings, collapsing._stage_columns('select * from ' ~ stage, settings)) -%}
 {%- set batches = collapsing._batches_of(ledger) if settings.block -%}
 {%- set manifest = collapsing._manifest_of(ledger, batches) -%}
 {%- set rows = collapsing._visible_rows(ledger) -%}

@@ -11,10 +11,10 @@
 {%- set key = collapsing._row_list(settings.key) -%}
 {%- set is_signed = settings.input == 'signed' -%}
 {%- set history = key ~ (', ' ~ collapsing._row_list(settings.version) if is_signed and settings.version else '') -%}
-{%- set counted = 'count_if(ledger_sign = 1) as states, count_if(ledger_sign = -1) as cancels' -%}
+{%- set counted = collapsing._row_as_json(settings.key)
+    ~ ' as ledger_key,\n    count_if(ledger_sign = 1) as states, count_if(ledger_sign = -1) as cancels' -%}
 select
     'surplus' as finding,
-    {{ collapsing._row_as_json(settings.key) }} as ledger_key,
     {{ counted }}
 from {{ ledger }}
 group by {{ history }}
@@ -23,7 +23,6 @@ having {{ 'abs(sum(ledger_sign)) > 1' if is_signed else 'sum(ledger_sign) not in
 union all
 select
     'cancel_without_state' as finding,
-    {{ collapsing._row_as_json(settings.key) }} as ledger_key,
     {{ counted }}
 from {{ ledger }}
 where ledger_sign <> 0
@@ -35,7 +34,6 @@ having sum(ledger_sign) < 0
 union all
 select
     'versions_not_rising' as finding,
-    {{ collapsing._row_as_json(settings.key) }} as ledger_key,
     {{ counted }}
 from (
     select

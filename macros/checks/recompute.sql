@@ -56,10 +56,7 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
 {% endmacro %}
 
 
-{#
-    Returns SQL for a measure over the rows themselves: as the user wrote it, but for max_by and min_by, of whose values for equal y Spark takes any,
-    and for a quotient, which Spark may refuse to divide by 0.
-#}
+{# Returns SQL for a measure over the rows: as written, but for max_by, min_by (Spark takes any of a tie) and quotients by 0. #}
 {% macro _plain_aggregate(measure, measures) %}
     {% if measure.function in ['max_by', 'min_by'] %}
         {{ return(collapsing._aggregate_of_values(measure.function, measure.argument)) }}
@@ -74,10 +71,7 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
 {% endmacro %}
 
 
-{#
-    Returns the final of what a projection reads, a ledger or a rollup projection, as it was after the last batch that the projection
-    has read: it may lag behind.
-#}
+{# Returns the final of what a projection reads, as of the last batch that the projection has read: it may lag behind. #}
 {% macro _read_by(projection, node) %}
     {% set sources = collapsing._sources_of(node) %}
     {% if sources | length != 1 %}

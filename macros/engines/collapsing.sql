@@ -9,7 +9,6 @@
         'ignores': ['version', 'deletes', 'partition_by', 'tombstone_retention'],
         'because': 'rows count in the order in which they arrive',
         'looks_up': true,
-        'keeps_every_row': false,
         'order': '',
         'last_arrival': true,
         'last_state': 'ledger_batch desc, ledger_sign desc',
@@ -21,9 +20,7 @@
         'rank_in_sequence': '1',
         'otherwise': 'superseded',
         'cancels': true,
-        'adds_up': true,
-        'tombstones': false,
-        'final': none
+        'adds_up': true
     }) }}
 {% endmacro %}
 
@@ -34,10 +31,8 @@
         'needs': ['sign', 'order_by'],
         'ignores': ['version', 'partition_by', 'tombstone_retention', 'is_deleted', 'deletes', 'combine'],
         'because': 'rows bring their own cancel rows and count in the order in which they arrive',
-        'looks_up': false,
         'keeps_every_row': true,
         'adds_up': true,
-        'tombstones': false,
         'final': collapsing._last_states,
         'collapsed': collapsing._uncollapsed_rows,
         'inconsistent': collapsing._keys_out_of_balance

@@ -5,15 +5,10 @@
         'ignores': ['version', 'sign', 'partition_by', 'tombstone_retention', 'is_deleted', 'deletes', 'combine'],
         'because': 'the first row of a key wins',
         'looks_up': true,
-        'keeps_every_row': false,
         'order': '',
-        'last_arrival': false,
         'last_state': 'ledger_batch desc',
         'applies': 'last_state.ledger_sign is null',
         'otherwise': 'duplicate',
-        'cancels': false,
-        'adds_up': true,
-        'tombstones': false,
-        'final': none
+        'adds_up': true
     }) }}
 {% endmacro %}

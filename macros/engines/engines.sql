@@ -1,7 +1,7 @@
 {#
     An engine is a file here: a macro `_engine_<name>(settings)` that returns, as data and small SQL, what differs between engines. A
     variant of an engine is `_engine_<name>__<variant>`: `signed` for `input: signed`, `unversioned_deletes` for `deletes:
-    unversioned`. The rest of the package asks these rules and names no engine.
+    unversioned`. The rest of the package asks these rules and names no engine. What an engine does not name is false, or there is none.
 
         needs, ignores   settings beside `key` that it must have, and those that have no effect with it
         because          the reason of both, for messages
@@ -48,9 +48,11 @@
 {% endmacro %}
 
 
-{# Returns SQL that is true if the versions of two rows compare as `comparison` says; columns are compared in order. #}
+{# Returns SQL that is true if the versions of two rows compare as `comparison` says; several columns are compared in order. #}
 {% macro _compares(settings, one, comparison, other) %}
+    {% set begins, ends = ['struct(', ')'] if settings.version | length > 1 else ['', ''] %}
     {{ return(
-        collapsing._one_value(settings.version, one) ~ ' ' ~ comparison ~ ' ' ~ collapsing._one_value(settings.version, other)
+        begins ~ collapsing._row_list(settings.version, one) ~ ends ~ ' ' ~ comparison ~ ' '
+        ~ begins ~ collapsing._row_list(settings.version, other) ~ ends
     ) }}
 {% endmacro %}

@@ -4,5 +4,5 @@
     tombstone is needed; rules of the fold are not asked for.
 #}
 {% macro _engine_joined(settings) %}
-    {{ return({'keeps_every_row': false, 'cancels': true, 'adds_up': true, 'tombstones': false, 'final': none}) }}
+    {{ return({'cancels': true, 'adds_up': true}) }}
 {% endmacro %}

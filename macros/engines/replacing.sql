@@ -4,10 +4,8 @@
 #}
 {% macro _engine_replacing(settings) %}
     {% set version = collapsing._row_list(settings.version, suffix=' desc') %}
-    {% set not_older = 'true' %}
-    {% if version %}
-        {% set not_older = 'coalesce(' ~ collapsing._compares(settings, 'incoming', '>=', 'last_state') ~ ', true)' %}
-    {% endif %}
+    {% set not_older = 'coalesce(' ~ collapsing._compares(settings, 'incoming', '>=', 'last_state') ~ ', true)' if version
+        else 'true' %}
     {{ return({
         'needs': [] if settings.version else ['order_by'],
         'ignores': ['deletes'],
@@ -23,8 +21,6 @@
         'in_sequence': 'old.ledger_sign is null or ' ~ collapsing._compares(settings, 'new', '>=', 'old') if version else 'true',
         'rank_in_sequence': '1',
         'otherwise': 'superseded',
-        'cancels': false,
-        'adds_up': false,
         'tombstones': true,
         'final': collapsing._winning_states,
         'collapsed': collapsing._winners_by_partition

@@ -9,9 +9,7 @@
         'because': 'the newest version of a key is live',
         'looks_up': true,
         'repeatable': true,
-        'keeps_every_row': false,
         'order': collapsing._row_list(settings.version, suffix=' desc') ~ ', ledger_delete desc',
-        'last_arrival': false,
         'last_state': 'ledger_batch desc',
         'applies': collapsing._is_newer(settings, 'incoming', 'last_state'),
         'sequence': settings.version + ['ledger_delete', 'ledger_arrival'],
@@ -21,8 +19,7 @@
         'otherwise': 'tie' if settings.combine else 'superseded',
         'cancels': true,
         'adds_up': true,
-        'tombstones': true,
-        'final': none
+        'tombstones': true
     }) }}
 {% endmacro %}
 
@@ -38,20 +35,15 @@
 {% endmacro %}
 
 
-{#
-    Rows that carry their own sign. Of one key and version rows of opposite sign cancel each other; the rest is shown, surplus cancel
-    rows included, as in ClickHouse.
-#}
+{# Rows that carry their own sign: of one key and version opposite signs cancel; surplus cancel rows show, as in ClickHouse. #}
 {% macro _engine_versioned_collapsing__signed(settings) %}
     {{ return({
         'needs': ['sign', 'version'],
         'ignores': ['partition_by', 'tombstone_retention', 'is_deleted', 'deletes', 'combine'],
         'because': 'rows bring their own cancel rows, each with the version that it cancels',
-        'looks_up': false,
         'keeps_every_row': true,
         'shows_cancel_rows': true,
         'adds_up': true,
-        'tombstones': false,
         'final': collapsing._unpaired_rows,
         'collapsed': collapsing._unpaired_rows,
         'inconsistent': collapsing._keys_of_unpaired_rows

@@ -39,9 +39,7 @@
     {% set takes_wider = wider and collapsing._takes_wider(settings, field.name, kept, wider) %}
     {% set wide = collapsing._over_wider(sql, kept, wider) if takes_wider else none %}
     {% if is_integer or not wide %}
-        {{ return(
-            'transform(array(' ~ (wide or '(' ~ sql ~ ')') ~ '), value -> ' ~ fitted ~ ')[0]'
-        ) }}
+        {{ return('transform(array(' ~ (wide or '(' ~ sql ~ ')') ~ '), value -> ' ~ fitted ~ ')[0]') }}
     {% endif %}
     {{ return(
         'zip_with(array((' ~ sql ~ ')), array(' ~ wide ~ '), (value, wide) -> coalesce(try_cast(value as ' ~ type
@@ -68,10 +66,7 @@
 {% endmacro %}
 
 
-{#
-    Returns whether the SQL that combines a column computes, and can do so over columns of wider types. Spark is asked once in a run; SQL that
-    it refuses is an error.
-#}
+{# Returns whether SQL of `combine` computes, and Spark takes it over wider types: asked once a run. Refused SQL is an error. #}
 {% macro _takes_wider(settings, name, columns, wider) %}
     {% set known = settings.setdefault('takes_wider', {}) %}
     {% if name not in known and execute %}

@@ -37,11 +37,8 @@
 
 {# Returns SQL that is true for a staged row that deletes its key. #}
 {% macro _is_delete(settings) %}
-    {% if settings.sign and settings.input != 'signed' %}
-        {{ return(collapsing._as_number(settings.sign) ~ ' = -1') }}
-    {% elif settings.is_deleted %}
-        {{ return(collapsing._as_number(settings.is_deleted) ~ ' = 1') }}
-    {% endif %}
+    {% do return(collapsing._as_number(settings.sign) ~ ' = -1') if settings.sign and settings.input != 'signed' %}
+    {% do return(collapsing._as_number(settings.is_deleted) ~ ' = 1') if settings.is_deleted %}
     {{ return('false') }}
 {% endmacro %}
 
@@ -49,9 +46,7 @@
 {# Returns the columns by which a staged row is a copy of another: all but block token, order_by and what has no equality. #}
 {% macro _content_columns(settings, columns) %}
     {% set of_arrival = settings.order_by | reject('in', settings.key + settings.version) | list %}
-    {{ return(
-        collapsing._comparable_columns(collapsing._kept_columns(columns, settings)) | reject('in', of_arrival) | list
-    ) }}
+    {{ return(collapsing._comparable_columns(collapsing._kept_columns(columns, settings)) | reject('in', of_arrival) | list) }}
 {% endmacro %}
 
 

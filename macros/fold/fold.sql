@@ -29,10 +29,7 @@ with
 {% endmacro %}
 
 
-{#
-    Returns the query of the rows that a batch appends, from what can stand behind `from` for the rows of `classified`; `undone` as in a
-    batch.
-#}
+{# Returns the query of the rows that a batch appends; `classified` is what can stand behind `from` for its classified rows. #}
 {% macro _appended_by(classified, ledger, settings, columns, undone) %}
     {% if settings.combine %}
         {% set classified = collapsing._combined(classified, settings, columns, looked_up=ledger) %}

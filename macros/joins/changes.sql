@@ -4,10 +4,7 @@
 #}
 
 
-{#
-    Returns what can stand behind `from` for the rows of a side in its batches (after, upto], or with `after` none in all up
-    to `upto`. The query stops where the side was optimized or rebuilt since its batches were listed.
-#}
+{# Returns a side's rows of its batches (after, upto], or of all up to `upto`; the query stops if the side was rebuilt since. #}
 {% macro _rows_upto(side, upto, after=none) %}
     {% set read = collapsing._is_upto(side.relation, side.batches, upto, after) %}
     {{ return('(select * from ' ~ side.relation ~ ' where ' ~ read ~ ' and ledger_sign <> 0)') }}
@@ -39,10 +36,7 @@
 {% endmacro %}
 
 
-{#
-    Returns aggregates that give, of a key's rows in some batches, `values` before the first and after the last of them, NULL
-    where there was no row.
-#}
+{# Returns aggregates: `values` of a key before the first and after the last of its rows in some batches, NULL for no row. #}
 {% macro _before_and_after(values) -%}
 min_by(if(ledger_sign = -1, {{ values }}, null), struct(ledger_batch, ledger_sign)) as ledger_before,
     max_by(if(ledger_sign = 1, {{ values }}, null), struct(ledger_batch, ledger_sign)) as ledger_after
@@ -158,27 +152,23 @@ having max_by(ledger_sign, struct(ledger_batch, ledger_sign)) = 1
 #}
 {% macro _rows_to_join(sides, stayed) -%}
 {%- set first = sides[0] -%}
-{%- set row = collapsing._row_as_struct(first.columns) -%}
-{%- if not stayed -%}
-select *, {{ collapsing._text_literal(first.token) }} as ledger_block
-from ({{ collapsing._moved_rows(first) | indent(4) }})
-{%- else -%}
-{%- set key, changed = first.settings.key, sides[1:] | selectattr('changed') -%}
-{%- set moved = '(\n    ' ~ (collapsing._moved_rows(first) | indent(4)) ~ '\n) as moved' -%}
+{%- set key, moved = first.settings.key, '(\n    ' ~ (collapsing._moved_rows(first) | indent(4)) ~ '\n) as moved' -%}
 select *, {{ collapsing._text_literal(first.token) }} as ledger_block
 from {{ moved }}
+{%- if stayed %}
+{%- set tokens = sides[1:] | selectattr('changed') | map(attribute='token') | unique(case_sensitive=true) | join(', ') %}
 union all
 select
-    {{ collapsing._row_list(first.settings.key, of='stayed') }},
+    {{ collapsing._row_list(key, of='stayed') }},
     ledger_row,
     ledger_row,
-    {{ collapsing._text_literal(changed | map(attribute='token') | unique(case_sensitive=true) | join(', ')) }}
+    {{ collapsing._text_literal(tokens) }}
 from (
-    select {{ collapsing._row_list(first.settings.key) }}, {{ row }} as ledger_row
+    select {{ collapsing._row_list(key) }}, {{ collapsing._row_as_struct(first.columns) }} as ledger_row
     from {{ collapsing._live_among(
         first, collapsing._rows_found(collapsing._rows_upto(first, first.upto), stayed.rows, zip(key, key), stayed.bounds, stayed.count)
     ) }}
 ) as stayed
-left anti join {{ moved }} on {{ collapsing._same_key(first.settings.key, 'stayed', 'moved') }}
+left anti join {{ moved }} on {{ collapsing._same_key(key, 'stayed', 'moved') }}
 {%- endif -%}
 {%- endmacro %}

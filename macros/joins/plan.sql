@@ -10,12 +10,8 @@
 #}
 {% macro _plan_joined(ledger, settings, sides, table, batches) %}
     {% set last = batches.last if batches else collapsing._last_of_earlier_lives(ledger) %}
-    {% set batch = {
-        'number': 1 + last, 'rows': 0, 'decisions': {}, 'unread': none, 'states': 0, 'cancels': 0, 'tombstones': 0
-    } %}
-    {% if not table.whole %}
-        {% set stayed = collapsing._cache_stayed(ledger, settings, sides, table) %}
-    {% endif %}
+    {% set batch = {'number': 1 + last, 'rows': 0, 'decisions': {}, 'unread': none, 'states': 0, 'cancels': 0, 'tombstones': 0} %}
+    {% set stayed = collapsing._cache_stayed(ledger, settings, sides, table) if not table.whole %}
     {% set blocks = [] %}
     {#- a ledger may be several sides; how many rows a side has is nobody's question here, and would be a scan -#}
     {% for side in collapsing._sides_with_news(sides) %}
@@ -45,15 +41,11 @@
             {% do changed.append(side.name) %}
         {% endif %}
     {% endfor %}
-    {% if not changed %}
-        {{ return(none) }}
-    {% endif %}
+    {% do return(none) if not changed %}
     {% set view = collapsing._cache(ledger, 'stayed', collapsing._keys_that_find_changes(sides)) %}
     {% set key = first.settings.key %}
     {% set profile = collapsing._profile_keys(view, collapsing._columns_to_bound(first, zip(key, key))) %}
-    {% if not profile.count %}
-        {{ return(none) }}
-    {% endif %}
+    {% do return(none) if not profile.count %}
     {% set live = collapsing._rows_of(collapsing._count_of_live(first))[0][0] %}
     {#- what is fed by its changes would count a base once more -#}
     {% if profile.count > settings.rebuild_share * live and not collapsing._fed_on(model) %}
@@ -79,10 +71,7 @@
 {% endmacro %}
 
 
-{#
-    Returns what _profile_keys takes for the ranges of columns of a side, by pairs [the column that their values are compared with, the
-    column].
-#}
+{# Returns the ranges that _profile_keys is to find of a side's columns; `pairs` are [what is compared, the side's column]. #}
 {% macro _columns_to_bound(side, pairs) %}
     {% set values = [] %}
     {% for name, own in pairs %}
@@ -167,10 +156,7 @@
 {% endmacro %}
 
 
-{#
-    Caches the rows that a batch appends, where it looks at any, adds to the batch how many there are, and returns the query
-    of them.
-#}
+{# Caches the rows that a batch appends, where it looks at them, adds to the batch how many there are, and returns their query. #}
 {% macro _rows_of_joined(ledger, sides, table, batch) %}
     {% if table.whole %}
         {% set rows = collapsing._whole_join(sides, batch.number) %}
@@ -196,9 +182,7 @@
 
 {# Returns in a line how far a batch has read its sides, and what it appended. #}
 {% macro _summary_of_joined(batch, sides) %}
-    {% if not batch.committed %}
-        {{ return('no new batches') }}
-    {% endif %}
+    {% do return('no new batches') if not batch.committed %}
     {% set parts = [] %}
     {% for side in collapsing._sides_with_news(sides) %}
         {% do parts.append(side.name ~ ' up to ' ~ side.upto) %}

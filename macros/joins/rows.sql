@@ -6,9 +6,7 @@
 
 {# Returns the query of the rows that the next batch appends, from nothing cached: what a preview shows. #}
 {% macro _joined_query(sides, number) %}
-    {% if sides[0].after is none %}
-        {{ return(collapsing._whole_join(sides, number)) }}
-    {% endif %}
+    {% do return(collapsing._whole_join(sides, number)) if sides[0].after is none %}
     {% set ctes = [] %}
     {% for side in sides[1:] if side.after < side.upto %}
         {% do side.update({'changed': 'changed_' ~ side.name}) %}
@@ -29,22 +27,20 @@
     ctes     CTEs that come before
     count    how many rows `unread` has
 #}
-{% macro _joined_rows(sides, unread, number, ctes=[], count=0) %}
-    {{ return(
-        collapsing._rows_before_and_after(sides, unread, number, ctes, count) if sides[1:] | selectattr('changed') | list
-        else collapsing._rows_joined_as_they_stand(sides, unread, number, ctes, count)
-    ) }}
-{% endmacro %}
-
-
-{# Returns what _joined_rows returns where no row that is found has changed: the rows are joined with what is there now. #}
-{% macro _rows_joined_as_they_stand(sides, unread, number, ctes, count) -%}
+{% macro _joined_rows(sides, unread, number, ctes=[], count=0) -%}
 with
 
 {% for cte in ctes + collapsing._matches(sides, unread, count) -%}
 {{ cte }},
 
 {% endfor -%}
+{{ collapsing._rows_before_and_after(sides, unread, number, count) if sides[1:] | selectattr('changed') | list
+    else collapsing._rows_joined_as_they_stand(sides, unread, number, count) }}
+{%- endmacro %}
+
+
+{# Returns what follows the CTEs where no row that is found has changed: the rows are joined with what is there now. #}
+{% macro _rows_joined_as_they_stand(sides, unread, number, count) -%}
 appended as (
     select
         {%- for column in sides[0].columns %}
@@ -60,9 +56,7 @@ appended as (
 )
 
 select {{ '/*+ broadcast(now_' ~ sides[1:] | map(attribute='name') | join(', now_') ~ ') */' if count <= 1000000 }}
-    {%- for column in sides[0].columns %}
-    appended.{{ adapter.quote(column.name) }},
-    {%- endfor %}
+    {{ collapsing._select_list(sides[0].columns | map(attribute='name'), of='appended', indent=4) }},
     {%- for side in sides[1:] %}
     {%- for name, theirs in side.takes %}
     now_{{ side.name }}.{{ adapter.quote(theirs) }} as {{ adapter.quote(name) }},
@@ -78,18 +72,12 @@ from appended
 {%- endmacro %}
 
 
-{# Returns what _joined_rows returns, from the joined rows before and after the batch, which are compared. #}
-{% macro _rows_before_and_after(sides, unread, number, ctes, count) -%}
+{# Returns what follows the CTEs otherwise: the joined rows before and after the batch, which are compared. #}
+{% macro _rows_before_and_after(sides, unread, number, count) -%}
 {%- set images, names = ['ledger_before', 'ledger_after'], [] -%}
 {%- for side in sides[1:] -%}
     {%- do names.extend([side.name ~ '_ledger_before', side.name ~ '_ledger_after']) -%}
 {%- endfor -%}
-with
-
-{% for cte in ctes + collapsing._matches(sides, unread, count) -%}
-{{ cte }},
-
-{% endfor -%}
 -- of each key the joined row before the batch and after it; NULL where there is none
 joined as (
     select {{ '/*+ broadcast(' ~ names | join(', ') ~ ') */' if count <= 1000000 }}
@@ -150,10 +138,7 @@ where not ({{ collapsing._same_images(sides[0].joined) }})
 {% endmacro %}
 
 
-{#
-    Returns the CTE of what a side's keys found before its unread batches: what they find now, but for the keys that have
-    changed.
-#}
+{# Returns the CTE of what a side's keys found before its unread batches: what they find now, but for keys that have changed. #}
 {% macro _match_before(side, key, names) -%}
 {%- set values, used = [], collapsing._columns_in_use(side) | map(attribute='name') | list -%}
 {#- a key in use as it stood there: of texts that a collation takes for equal, the changed rows are grouped by any -#}
@@ -189,18 +174,13 @@ then_{{ side.name }} as (
 {% endmacro %}
 
 
-{#
-    Returns the condition that a row of these columns, [{name, dtype}], is after the batch what it was before it: not where that cannot be
-    told.
-#}
+{# Returns the condition that a row of `columns` is the same before and after the batch; it is not where that cannot be told. #}
 {% macro _same_images(columns) %}
     {% set same = [] %}
     {% for column in columns %}
         {% do same.append(collapsing._is_same_value(column, 'ledger_before', 'ledger_after')) %}
     {% endfor %}
-    {% if none in same %}
-        {{ return('ledger_before is null and ledger_after is null') }}
-    {% endif %}
+    {% do return('ledger_before is null and ledger_after is null') if none in same %}
     {{ return('(ledger_before is null) = (ledger_after is null)\n    and ' ~ same | join('\n    and ')) }}
 {% endmacro %}
 

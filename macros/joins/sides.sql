@@ -18,10 +18,7 @@
 #}
 
 
-{#
-    Returns the sides that this model reads, the first one first, with all but what _take_columns adds; `read` is how far each has been
-    read, as _read_upto returns it.
-#}
+{# Returns the sides that this model reads, the first one first; `read` as _read_upto returns it. _take_columns adds columns. #}
 {% macro _sides(settings, read) %}
     {% set given = graph.nodes[model.unique_id].collapsing_sides %}
     {#- a ledger may be several sides, which have to see the same batches of it -#}
@@ -55,10 +52,7 @@
 {% endmacro %}
 
 
-{#
-    Returns one side; raises an error where it is no ledger, or none that can be joined. `name` is none for the first ledger, `known` are the
-    batches of those that were asked already.
-#}
+{# Returns one side, or raises an error where it cannot be joined; `name` is none for the first ledger, `known` {id: batches}. #}
 {% macro _side(relation, name, read, known) %}
     {% set node = collapsing._model_of(relation) %}
     {% if node is not none and collapsing._shards_of(node) %}
@@ -173,10 +167,7 @@
 {% endmacro %}
 
 
-{#
-    Raises an error where Spark would convert one of two columns to compare them: what is different to a ledger, such as '1'
-    and '01', might then be one, and a row find two.
-#}
+{# Raises an error where Spark would convert one of two columns to compare them: '1' and '01' might be one, and a row find two. #}
 {% macro _check_one_type(side, mine, theirs) %}
     {% set types = [] %}
     {% for dtype in [mine.dtype, theirs.dtype] %}

@@ -8,9 +8,7 @@
 {# Returns how far a joined ledger that has the batches `batches` has read the ledgers under it, {unique_id: batch}. #}
 {% macro _read_upto(ledger, batches) %}
     {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
-    {% if not batches or manifest is none %}
-        {{ return({}) }}
-    {% endif %}
+    {% do return({}) if not batches or manifest is none %}
     {% set sql %}
         select
             substring_index(block, ':', 1) as side,
@@ -82,9 +80,7 @@
     {% set wanted = collapsing._ledger_columns(collapsing._take_columns(sides), settings, ledger) %}
     {% do collapsing._check_contract(wanted) %}
     {% set changes = collapsing._column_changes(described, wanted, wanted) if fits else {} %}
-    {% if changes.added or changes.other %}
-        {% set stale = stale or 'the columns of the ledgers that it reads have changed' %}
-    {% endif %}
+    {% set stale = stale or 'the columns of the ledgers that it reads have changed' if changes.added or changes.other else stale %}
     {% do collapsing._say(
         model.name, stale ~ ': building it again from the whole of ' ~ sides | map(attribute='name') | join(', ')
     ) if stale %}

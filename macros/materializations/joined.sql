@@ -10,9 +10,7 @@
     {{ run_hooks(pre_hooks) }}
 
     {#- nobody else writes this table, and what a killed run left half done is finished -#}
-    {%- do collapsing._check_shard(model) -%}
     {%- do collapsing._check_model('joined') -%}
-    {%- do collapsing._check_names_beside(model) -%}
     {%- do collapsing._check_not_fed_on(model, 'optimized') if settings.optimize != 'manual' -%}
     {%- do collapsing._acquire_lock(model.name, ledger) -%}
     {%- set batches = collapsing._batches_of(ledger) -%}

@@ -10,9 +10,7 @@
     {{ run_hooks(pre_hooks) }}
 
     {#- nobody else writes this table, and what a killed run left half done is finished -#}
-    {%- do collapsing._check_shard(model) -%}
     {%- do collapsing._check_model('ledger') -%}
-    {%- do collapsing._check_names_beside(model) -%}
     {%- do collapsing._check_not_fed_on(model, 'optimized') if settings.optimize != 'manual' -%}
     {%- do collapsing._acquire_lock(model.name, ledger) -%}
     {%- set batches = collapsing._batches_of(ledger) -%}
@@ -48,7 +46,9 @@
         {%- endif -%}
     {%- endif -%}
     {%- do collapsing._drop_cached(ledger, model) -%}
-    {%- do collapsing._report(batch, settings) -%}
+    {%- set line = collapsing._summary(batch, settings) -%}
+    {%- do collapsing._say(model.name, line) if batch.committed -%}
+    {%- do store_result('main', response=line) -%}
     {%- do collapsing._pass_on_batches(ledger, batches, batch) if not table.rebuild and settings.optimize == 'manual' -%}
 
     {%- do collapsing._optimize_if_due(ledger, settings) if batch.committed -%}
@@ -87,12 +87,4 @@
         {% endcall %}
     {% endif %}
     {% do batch.update({'committed': true}) %}
-{% endmacro %}
-
-
-{# Prints what a batch took and what became of it, and gives dbt the line that it prints of the model. #}
-{% macro _report(batch, settings) %}
-    {% set line = collapsing._summary(batch) if batch.committed else 'no new blocks' if settings.block else 'no new rows' %}
-    {% do collapsing._say(model.name, line) if batch.committed %}
-    {% do store_result('main', response=line) %}
 {% endmacro %}

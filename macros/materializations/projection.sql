@@ -8,9 +8,7 @@
     {{ run_hooks(pre_hooks) }}
 
     {#- nobody else writes this table -#}
-    {%- do collapsing._check_shard(model) -%}
     {%- do collapsing._check_model('projection') -%}
-    {%- do collapsing._check_names_beside(model) -%}
     {%- do collapsing._acquire_lock(model.name, projection) -%}
 
     {#- which batches are unread; whether what is there still fits the source and the settings -#}

@@ -4,10 +4,7 @@
 #}
 
 
-{#
-    Returns the figures of a ledger, {name: value}, NULL for one that is not known; `skip_unbuilt` says whether one without a table is no error but a
-    `state`.
-#}
+{# Returns the figures of a ledger, {name: value}, NULL if unknown; with `skip_unbuilt` a missing table is a `state`, no error. #}
 {% macro _ledger_figures(node, scan, skip_unbuilt=false) %}
     {% set settings = collapsing._ledger_settings(node) %}
     {% set is_split = collapsing._shards_of(node) and collapsing._shard_of_run() is none %}
@@ -72,23 +69,13 @@
 {% endmacro %}
 
 
-{#
-    Returns {unread_blocks, unread_rows}: what the next run would fold; NULL without the setting `block`, and where the ledger does not read one table
-    or view.
-#}
+{# Returns {unread_blocks, unread_rows}: what the next run would fold; NULL without `block`, or a stage that is one relation. #}
 {% macro _unread_figures(node, ledger, settings, batches) %}
-    {% set stages, unread = collapsing._stages_of(node), {'unread_blocks': none, 'unread_rows': none} %}
-    {% set stage = adapter.get_relation(
-        stages[0].database, stages[0].schema, stages[0].alias or stages[0].identifier
-    ) if stages | length == 1 %}
-    {% if not stage or not settings.block or settings.join %}
-        {{ return(unread) }}
-    {% endif %}
+    {% set stage, unread = collapsing._only_stage_of(node), {'unread_blocks': none, 'unread_rows': none} %}
+    {% do return(unread) if not stage or not settings.block or settings.join %}
     {% set columns = collapsing._columns_of_query('select * from ' ~ stage) %}
     {% do collapsing._spell(columns, settings.block, {}) %}
-    {% if settings.block not in columns | map(attribute='name') %}
-        {{ return(unread) }}
-    {% endif %}
+    {% do return(unread) if settings.block not in columns | map(attribute='name') %}
     {% set folded = collapsing._manifest_of(ledger, batches, with_blocks=true).folded %}
     {% set row = collapsing._rows_of(
         'select count(distinct ' ~ collapsing._token(settings, columns) ~ '), count(*) from ' ~ collapsing._in_shard(stage, settings)
@@ -165,15 +152,10 @@
 {% endmacro %}
 
 
-{#
-    Returns the newest batch that a ledger's base stands for of which a projection has something to read, by the manifest; 0 where there is
-    none.
-#}
+{# Returns the newest batch under a ledger's base that has something for a projection to read, by the manifest; 0 for none. #}
 {% macro _last_to_read_of_base(node, batches) %}
     {% set manifest = load_relation(collapsing._manifest_relation(collapsing._built_relation(node))) %}
-    {% if manifest is none %}
-        {{ return(batches.base) }}
-    {% endif %}
+    {% do return(batches.base) if manifest is none %}
     {{ return(collapsing._rows_of(
         'select coalesce(max(planned_in), 0) from ' ~ manifest ~ ' where ledger_batch = ' ~ -batches.base ~ ' and states + cancels > 0'
     )[0][0]) }}

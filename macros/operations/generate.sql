@@ -88,10 +88,7 @@
 {% endmacro %}
 
 
-{#
-    Returns the columns whose name and type fit one of some patterns, [[pattern of names, pattern of types], ...], those of the first pattern
-    first; with most_first within a pattern those of most different values.
-#}
+{# Returns the columns that fit `patterns`, [[of names, of types], ...], in that order; most_first: within one the most varied. #}
 {% macro _ranked_columns(columns, patterns, most_first=false) %}
     {% set ranked = [] %}
     {% for names, types in patterns %}
@@ -164,33 +161,22 @@
 {% endmacro %}
 
 
-{#
-    Returns how a column marks deletes: {setting} where it can be given as one, or {sql} that is true for a delete; none where it does
-    not.
-#}
+{# Returns how a column marks deletes: {setting} that takes it, or {sql} that is true for a delete; none where it does not. #}
 {% macro _mark_of(column, rows) %}
     {% set name, words = column.name.lower().strip('_'), 'delete|deleted|removed|tombstone|cancelled|canceled' %}
+    {% set quoted = collapsing._plain_name(column.name) %}
     {% set is_mark = modules.re.search('^(is_|was_|has_been_)?(' ~ words ~ ')(_?(flag|mark))?$', name) %}
     {% if name == 'sign' and rows and column.plus_minus == rows %}
         {{ return({'setting': 'sign'}) }}
     {% elif is_mark and column.zero_one == rows and (rows or column.dtype == 'boolean') %}
         {{ return({'setting': 'is_deleted'}) }}
     {% elif column.deletes and (is_mark or modules.re.search('^(\\w+_)?(op|operation|change_type)$', name)) %}
-        {{ return({'sql': collapsing._says_delete(column)}) }}
+        {% set says = quoted if column.dtype == 'boolean' else 'lower(' ~ quoted ~ ') in (' ~ collapsing._words_for_deletes() ~ ')' %}
+        {{ return({'sql': 'coalesce(' ~ says ~ ', false)'}) }}
     {% elif modules.re.search('^(deleted|removed)_?(at|on|date|time)$', name) and modules.re.search('^(date|timestamp)', column.dtype) %}
-        {{ return({'sql': collapsing._plain_name(column.name) ~ ' is not null'}) }}
+        {{ return({'sql': quoted ~ ' is not null'}) }}
     {% endif %}
     {{ return(none) }}
-{% endmacro %}
-
-
-{# Returns SQL that is true for a row whose column says that it deletes its key, and false for any other, NULL among them. #}
-{% macro _says_delete(column) %}
-    {% set name = collapsing._plain_name(column.name) %}
-    {{ return(
-        'coalesce(' ~ name ~ ', false)' if column.dtype == 'boolean'
-        else 'coalesce(lower(' ~ name ~ ') in (' ~ collapsing._words_for_deletes() ~ '), false)'
-    ) }}
 {% endmacro %}
 
 

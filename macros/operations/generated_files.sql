@@ -38,9 +38,7 @@
 
 {# Returns how a model names a node of the graph. #}
 {% macro _reference_to(node) %}
-    {% if node.resource_type == 'source' %}
-        {{ return("source('" ~ node.source_name ~ "', '" ~ node.name ~ "')") }}
-    {% endif %}
+    {% do return("source('" ~ node.source_name ~ "', '" ~ node.name ~ "')") if node.resource_type == 'source' %}
     {{ return("ref('" ~ (node.package_name ~ "', '" if node.package_name != project_name else '') ~ node.name ~ "')") }}
 {% endmacro %}
 
@@ -200,7 +198,9 @@
     {% set hidden = [guess.block.name if guess.block else none, guess.mark_name if guess.version else none] %}
     {% for column in columns if column.name not in hidden %}
         {% do lines.append('      - name: ' ~ tojson(column.name)) %}
-        {% do lines.append('        description: ' ~ tojson(collapsing._told_of_column(column, rows))) %}
+        {% set nulls = ', ' ~ (rows - column.filled) ~ ' NULL' if rows > column.filled else '' %}
+        {% set seen = column.dtype ~ (', about ' ~ column.distinct ~ ' values' if column.distinct else '') ~ nulls %}
+        {% do lines.append('        description: ' ~ tojson(seen)) %}
         {% do lines.append('        quote: true') if collapsing._plain_name(column.name) != column.name %}
         {% do lines.append('        data_tests: [unique, not_null]') if column == guess.key %}
     {% endfor %}
@@ -213,13 +213,4 @@
         '    description: ' ~ tojson('The sums of ' ~ names.live ~ ' by group.')
     ]) %}
     {{ return(lines | join('\n')) }}
-{% endmacro %}
-
-
-{# Returns in words what was seen of a column. #}
-{% macro _told_of_column(column, rows) %}
-    {% set nulls = rows - column.filled %}
-    {{ return(
-        column.dtype ~ (', about ' ~ column.distinct ~ ' values' if column.distinct else '') ~ (', ' ~ nulls ~ ' NULL' if nulls else '')
-    ) }}
 {% endmacro %}

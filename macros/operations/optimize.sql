@@ -63,9 +63,7 @@
 #}
 {% macro _due(relation, settings, batches, keep_batches, policy) %}
     {% set count = [(batches.later | length if batches else 0) - keep_batches, 0] | max %}
-    {% if not count or not policy %}
-        {{ return({'is_due': count > 0, 'says': 'batches after the base to fold: ' ~ count}) }}
-    {% endif %}
+    {% do return({'is_due': count > 0, 'says': 'batches after the base to fold: ' ~ count}) if not count or not policy %}
     {% set says = count ~ ' of ' ~ policy.batches ~ ' batches after the base' %}
     {% if settings %}
         {% set share = collapsing._dead_share(relation, settings, batches) %}
@@ -80,9 +78,7 @@
 {# Returns the share of a ledger's rows that an optimize would remove. #}
 {% macro _dead_share(ledger, settings, batches) %}
     {% set figures = collapsing._row_figures(ledger, settings, batches, collapsing._told_by_manifest(ledger, batches)) %}
-    {% if figures.live is not none %}
-        {{ return(figures.dead_share) }}
-    {% endif %}
+    {% do return(figures.dead_share) if figures.live is not none %}
     {% set row = collapsing._rows_of(
         'select count(*), approx_count_distinct(struct(' ~ collapsing._row_list(settings.key + settings.partition_by) ~ ')) from '
         ~ collapsing._visible_rows(ledger)
@@ -97,18 +93,15 @@
         {{ return('its keys are split into shards: say which by the variable collapsing_shard') }}
     {% endif %}
     {% set relation = adapter.get_relation(node.database, node.schema, node.alias) %}
-    {% if relation is none %}
-        {{ return('it has not been built') }}
-    {% endif %}
+    {% do return('it has not been built') if relation is none %}
     {% set lock = collapsing._lock_on(relation) if not collapsing._is_sole_writer() else {'run': none} %}
     {% if lock.run is not none and not collapsing._is_stale(lock.since) %}
         {{ return('it is being written by the dbt run ' ~ lock.run) }}
     {% elif kind == 'ledger' and collapsing._keeps_what_it_reads(collapsing._ledger_settings(node)) %}
         {{ return("without the setting 'block' its runs would append again what optimize leaves out") }}
-    {% elif kind == 'ledger' and collapsing._fed_on(node) %}
-        {{ return("the ledger '" ~ collapsing._fed_on(node)[0].name ~ "' is fed by its changes") }}
     {% endif %}
-    {{ return(none) }}
+    {% set fed = collapsing._fed_on(node) if kind == 'ledger' %}
+    {{ return("the ledger '" ~ fed[0].name ~ "' is fed by its changes" if fed else none) }}
 {% endmacro %}
 
 

@@ -102,17 +102,14 @@
     {% endfor %}
     {% if batch is not none and (batch is not integer or batch < 1) %}
         {{ collapsing._raise(node.name, "undo's batch must be the number of a batch; given: " ~ tojson(batch, batch | string)) }}
-    {% endif %}
-    {% if choices.redo and choices.unread %}
+    {% elif choices.redo and choices.unread %}
         {{ collapsing._raise(node.name, "undo takes unread or redo, not both") }}
-    {% endif %}
-    {% if not collapsing._engine(settings).adds_up %}
+    {% elif not collapsing._engine(settings).adds_up %}
         {{ collapsing._raise(
             node.name, 'undo appends the negation of a batch, and the engine ' ~ settings.engine ~ ' has no cancel rows. Stage the older rows'
             ~ ' again with a higher version, or rebuild the ledger from a stage without those blocks'
         ) }}
-    {% endif %}
-    {% if not settings.block and not choices.unread and not choices.redo %}
+    {% elif not settings.block and not choices.unread and not choices.redo %}
         {{ collapsing._raise(
             node.name, "without the setting 'block' every run reads the whole stage, also what was taken back: take those rows out of"
             ~ " the stage first, and say so with --args '{model: " ~ collapsing._name_to_ask(node) ~ ", unread: true}'"
@@ -148,20 +145,14 @@
 {% endmacro %}
 
 
-{#
-    Returns what _plan_undo has planned, or an error: of rows that carry their own sign the negation gives the state before them only where
-    they are consistent, each cancel row with its state row.
-#}
+{# Returns what _plan_undo has planned, or an error: what negates inconsistent signed rows does not give the state before them. #}
 {% macro _unless_inconsistent(undo, ledger, settings, batches) %}
     {% set engine = collapsing._engine(settings) %}
-    {% if not engine.keeps_every_row %}
-        {{ return(undo) }}
-    {% endif %}
+    {% do return(undo) if not engine.keeps_every_row %}
     {% set columns = collapsing._describe(ledger).columns | map(attribute='name') | list %}
     {#- the columns that order rows in a block are of the row that carried them: of the cancel row, once that is taken back -#}
     {% set own = columns | reject('in', settings.order_by + collapsing._system_columns()) | list %}
-    {% set row = collapsing._row_as_json(settings.key) ~ ' as ledger_key, ' ~ collapsing._row_as_json(own)
-        ~ ' as ledger_row' %}
+    {% set row = collapsing._row_as_json(settings.key) ~ ' as ledger_key, ' ~ collapsing._row_as_json(own) ~ ' as ledger_row' %}
     {% set sql %}
         with touched as (
             select * from {{ collapsing._visible_rows(ledger) }} as stored

@@ -82,10 +82,7 @@
 {% endmacro %}
 
 
-{#
-    Returns SQL for a measure from its partials, over rows grouped as the projection is; `types` as _types_of returns them, `measures`
-    are all of the projection.
-#}
+{# Returns SQL for a measure from its partials, over rows grouped as the projection is; `measures` are all of the projection. #}
 {% macro _merged_measure(projection, measure, types, measures) %}
     {% if measure.argument == '*' %}
         {{ return('sum(ledger_sign)') }}
@@ -101,9 +98,7 @@
         {{ return(collapsing._aggregate_of_values(measure.function, adapter.quote('ledger_value_' ~ kept.name))) }}
     {% endif %}
     {% set rows = 'sum(' ~ adapter.quote('ledger_count_' ~ measure.name) ~ ')' %}
-    {% if measure.function == 'count' %}
-        {{ return(rows) }}
-    {% endif %}
+    {% do return(rows) if measure.function == 'count' %}
     {% set part = adapter.quote('ledger_sum_' ~ measure.name) %}
     {% set dtype = types.get('ledger_sum_' ~ measure.name, 'unknown') %}
     {% if dtype == 'double' %}
@@ -156,11 +151,8 @@
     that it is rounded once, at the last digit wanted. A total too large for those four digits is divided at its own scale.
 #}
 {% macro _mean(total, rows, dtype) %}
-    {% if dtype.startswith('interval') %}
-        {{ return('try_divide(' ~ total ~ ', ' ~ rows ~ ')') }}
-    {% elif not dtype.startswith('decimal') or dtype == 'decimal(30,0)' %}
-        {{ return('cast(' ~ total ~ ' as double) / ' ~ rows) }}
-    {% endif %}
+    {% do return('try_divide(' ~ total ~ ', ' ~ rows ~ ')') if dtype.startswith('interval') %}
+    {% do return('cast(' ~ total ~ ' as double) / ' ~ rows) if not dtype.startswith('decimal') or dtype == 'decimal(30,0)' %}
     {% set scale = [dtype.split(',')[1].rstrip(')') | int + 4, 38] | min %}
     {% set mean = 'decimal(38, ' ~ scale ~ ')' %}
     {% set steps = 10 ** ([6 - scale, 0] | max) %}

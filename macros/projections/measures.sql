@@ -45,11 +45,8 @@
 {% macro _added_by_row(measure, type) %}
     {% set value = adapter.quote('ledger_value_' ~ measure.name) %}
     {% set count = {'name': 'ledger_count_' ~ measure.name, 'added': 'if(' ~ value ~ ' is null, 0, ledger_sign)'} %}
-    {% if measure.function == 'count' %}
-        {{ return([count]) }}
-    {% elif measure.function not in ['sum', 'avg'] %}
-        {{ return([{'name': 'ledger_value_' ~ measure.name, 'added': value}, count]) }}
-    {% endif %}
+    {% do return([count]) if measure.function == 'count' %}
+    {% do return([{'name': 'ledger_value_' ~ measure.name, 'added': value}, count]) if measure.function not in ['sum', 'avg'] %}
 
     {% set term, dtype = collapsing._term(value, type) %}
     {% set sum = {
@@ -57,15 +54,11 @@
         'dtype': dtype,
         'added': 'if(ledger_sign = -1, ' ~ collapsing._negated(term, type) ~ ', ' ~ term ~ ')'
     } %}
-    {% if dtype != 'double' %}
-        {{ return([count, sum]) }}
-    {% endif %}
+    {% do return([count, sum]) if dtype != 'double' %}
     {% do sum.update({'added': collapsing._if_finite(value, sum.added)}) %}
     {% set parts = [count, sum] %}
     {% for name, sql in collapsing._not_finite().items() %}
-        {% do parts.append({
-            'name': name ~ measure.name, 'added': 'if(' ~ value ~ ' = ' ~ sql ~ ', ledger_sign, 0)'
-        }) %}
+        {% do parts.append({'name': name ~ measure.name, 'added': 'if(' ~ value ~ ' = ' ~ sql ~ ', ledger_sign, 0)'}) %}
     {% endfor %}
     {{ return(parts) }}
 {% endmacro %}
@@ -100,9 +93,7 @@
     for a difference or a product would need a digit more than there is.
 #}
 {% macro _negated(term, type) %}
-    {% if not type.startswith('decimal') or type.split('(')[1].split(',')[0] | int <= 34 %}
-        {{ return('-' ~ term) }}
-    {% endif %}
+    {% do return('-' ~ term) if not type.startswith('decimal') or type.split('(')[1].split(',')[0] | int <= 34 %}
     {% set text = 'cast(' ~ term ~ ' as string)' %}
     {{ return(
         'cast(if(' ~ term ~ ' < 0, substr(' ~ text ~ ", 2), concat('-', " ~ text ~ ')) as ' ~ collapsing._term(term, type)[1] ~ ')'
@@ -183,10 +174,7 @@
 {% endmacro %}
 
 
-{#
-    Raises an error about a quotient of measures that are no numbers. `columns` are those of the projection's table, [{name, dtype}]: the types of
-    its sums and values.
-#}
+{# Raises an error about a quotient of measures that are no numbers; `columns` are those of the projection's table. #}
 {% macro _check_quotients(settings, columns) %}
     {% set types = dict(zip(columns | map(attribute='name'), columns | map(attribute='dtype'))) %}
     {% set values = collapsing._value_measures(settings.measures) %}

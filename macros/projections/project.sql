@@ -125,13 +125,9 @@ having count(*) > 0
 {# Returns SQL for a part of a measure in _summed_partials. #}
 {% macro _summed_partial(measure, part, values) %}
     {% set column = adapter.quote(part.name) %}
-    {% if part.name == 'ledger_value_' ~ measure %}
-        {{ return(column) }}
-    {% elif measure in values %}
-        {{ return('if(' ~ collapsing._is_value(measure) ~ ', sum(' ~ column ~ '), null)') }}
-    {% elif not part.dtype %}
-        {{ return(collapsing._of_groups('sum(' ~ column ~ ')', values, 'null')) }}
-    {% endif %}
+    {% do return(column) if part.name == 'ledger_value_' ~ measure %}
+    {% do return('if(' ~ collapsing._is_value(measure) ~ ', sum(' ~ column ~ '), null)') if measure in values %}
+    {% do return(collapsing._of_groups('sum(' ~ column ~ ')', values, 'null')) if not part.dtype %}
     {{ return(collapsing._of_groups(collapsing._sum_to_keep(column, part.dtype, this, measure), values, 'null')) }}
 {% endmacro %}
 

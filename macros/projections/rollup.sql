@@ -103,9 +103,7 @@ added as (
 {% endmacro %}
 
 
-{#
-    Returns whether a rollup's max_by(m, n), or min_by, follows from the values that m has kept: n is the max, or min, of what m was ordered by.
-#}
+{# Returns whether a rollup's max_by(m, n), or min_by, follows from m: n is the max, or min, of what m was ordered by. #}
 {% macro _is_ordered_alike(measure, of, source_projection) %}
     {% for ordered in source_projection.measures if ordered.name == measure.by.strip('`') %}
         {{ return(ordered.function == measure.function.removesuffix('_by') and ordered.argument.strip('`') == of.by.strip('`')) }}

@@ -18,10 +18,8 @@
     {% set built_from = (collapsing._property_in(described, 'collapsing.projection') or {}) if described else {} %}
     {% set session = collapsing._session_settings() if built_from.session else {} %}
 
-    {% set stale = none %}
-    {% if described %}
-        {% set stale = collapsing._why_stale(projection, described, built_from, source, signature, session, read, of_source) %}
-    {% endif %}
+    {% set stale = collapsing._why_stale(projection, described, built_from, source, signature, session, read, of_source)
+        if described else none %}
     {% if flags.EMPTY and described and (stale or should_full_refresh()) %}
         {% do collapsing._say(model.name, stale ~ ': --empty leaves it as it is, and the next run builds it again') if stale %}
         {{ return({'after': none, 'upto': 0, 'batches': none, 'rebuild': false}) }}
@@ -40,8 +38,7 @@
     {% set name = collapsing._named(source) | string %}
     {% set built = {'signature': signature, 'source': name, 'build': invocation_id, 'session': session} %}
     {% set properties = {
-        'collapsing.projection': collapsing._as_property(built),
-        'collapsing.types': collapsing._as_property(types)
+        'collapsing.projection': collapsing._as_property(built), 'collapsing.types': collapsing._as_property(types)
     } %}
     {% set all = {'after': none, 'upto': upto, 'number': upto, 'types': types, 'batches': none, 'rebuild': false} %}
     {% set columns = collapsing._columns_of_query(collapsing._project(source, settings, types, all, source_projection)) %}
@@ -55,7 +52,6 @@
     {% endif %}
     {% do collapsing._warn_of_views() if described and described.columns != columns %}
     {% do collapsing._recreate(projection, columns, properties) %}
-    {% do collapsing._add_constraints(projection) %}
     {{ return(all) }}
 {% endmacro %}
 

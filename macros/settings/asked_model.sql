@@ -23,19 +23,14 @@
 {% endmacro %}
 
 
-{#
-    Returns the graph's node of the stage that an operation is asked about: a model, a seed or a snapshot by its name, a source as
-    `source_name.table_name`.
-#}
+{# Returns the graph's node of a stage by the name of a model, seed or snapshot, or of a source as `source_name.table_name`. #}
 {% macro _asked_stage(operation, name) %}
     {% for source in graph.sources.values() if source.source_name ~ '.' ~ source.name == name %}
         {{ return(source) }}
     {% endfor %}
     {% set nodes = graph.nodes.values() | selectattr('resource_type', 'in', ['model', 'seed', 'snapshot']) | list %}
     {% set found = collapsing._named_so(operation, nodes, name) %}
-    {% if found %}
-        {{ return(found) }}
-    {% endif %}
+    {% do return(found) if found %}
     {{ exceptions.raise_compiler_error(
         'collapsing: ' ~ operation ~ " needs 'stage', the name of a model, a seed or a snapshot, or a source as source_name.table_name; given: "
         ~ (name if name is not none else 'nothing')
@@ -64,6 +59,14 @@
         {% do found.append(graph.nodes.get(id) or graph.sources.get(id)) %}
     {% endfor %}
     {{ return(found | select | list) }}
+{% endmacro %}
+
+
+{# Returns the table or view of a ledger's stage; none where its model reads more than one, or it is not there. #}
+{% macro _only_stage_of(node) %}
+    {% set nodes = collapsing._stages_of(node) %}
+    {{ return(adapter.get_relation(nodes[0].database, nodes[0].schema, nodes[0].alias or nodes[0].identifier)
+        if nodes | length == 1 else none) }}
 {% endmacro %}
 
 

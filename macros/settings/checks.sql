@@ -12,21 +12,19 @@
 {% endmacro %}
 
 
-{# Raises an error for the first unknown setting: a misspelt one must not leave the default in force unnoticed. #}
-{% macro _check_known(model_name, settings, known) %}
+{# Raises an error for the first unknown setting, of those `within` one: a misspelt one must not leave the default unnoticed. #}
+{% macro _check_known(model_name, settings, known, within='') %}
     {% for setting in settings if setting not in known %}
-        {{ collapsing._raise(
-            model_name, "unknown setting '" ~ setting ~ "'; allowed: " ~ known | join(', ')
-        ) }}
+        {{ collapsing._raise(model_name, "unknown setting '" ~ within ~ setting ~ "'; allowed: " ~ known | join(', ')) }}
     {% endfor %}
 {% endmacro %}
 
 
 {# Returns the value of a setting that is one of a few words, by default the first of them. #}
-{% macro _one_of(model_name, given, setting, allowed) %}
+{% macro _one_of(model_name, given, setting, allowed, within='') %}
     {% set value = given.get(setting, allowed[0]) %}
     {% if value not in allowed %}
-        {{ collapsing._raise_setting(model_name, setting, 'one of: ' ~ allowed | join(', '), value) }}
+        {{ collapsing._raise_setting(model_name, within ~ setting, 'one of: ' ~ allowed | join(', '), value) }}
     {% endif %}
     {{ return(value) }}
 {% endmacro %}

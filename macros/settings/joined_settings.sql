@@ -49,15 +49,8 @@
     {#- without quotes YAML reads on as true -#}
     {% set join = dict(join) %}
     {% do join.update({'on': join.pop(true)}) if true in join and 'on' not in join %}
-    {% for unknown in join if unknown not in ['on', 'columns', 'type'] %}
-        {{ collapsing._raise(
-            model_name, "unknown setting '" ~ setting ~ '.' ~ unknown ~ "'; allowed: on, columns, type"
-        ) }}
-    {% endfor %}
-    {% set type = join.get('type', 'left') %}
-    {% if type not in ['left', 'inner'] %}
-        {{ collapsing._raise_setting(model_name, setting ~ '.type', 'one of: left, inner', type) }}
-    {% endif %}
+    {% do collapsing._check_known(model_name, join, ['on', 'columns', 'type'], within=setting ~ '.') %}
+    {% set type = collapsing._one_of(model_name, join, 'type', ['left', 'inner'], within=setting ~ '.') %}
     {{ return({
         'on': collapsing._pairs_of_columns(model_name, setting ~ '.on', join.get('on'), is_needed=true),
         'columns': collapsing._pairs_of_columns(model_name, setting ~ '.columns', join.get('columns', []), is_needed=type == 'left'),

@@ -1,12 +1,7 @@
-{#
-    Returns the checked settings of a ledger, `node` in the graph or the model that is built: every one present, defaults filled in,
-    columns as lists.
-#}
+{# Returns the checked settings of a ledger, in the graph or being built: every one is there, and columns are lists. #}
 {% macro _ledger_settings(node) %}
     {% set model_name, given = node.name, node.config.meta.get('collapsing') %}
-    {% if given is mapping and 'join' in given %}
-        {{ return(collapsing._joined_settings(node)) }}
-    {% endif %}
+    {% do return(collapsing._joined_settings(node)) if given is mapping and 'join' in given %}
     {% set known = [
         'engine', 'key', 'version', 'sign', 'is_deleted', 'input', 'deletes', 'block', 'order_by', 'partition_by', 'combine',
         'on_bad_rows', 'on_changed_block', 'count_decisions', 'tombstone_retention', 'optimize', 'shards'
@@ -66,26 +61,21 @@
 {% macro _check_together(model_name, settings, given) %}
     {% if settings.sign and settings.is_deleted %}
         {{ collapsing._raise(model_name, "settings 'sign' and 'is_deleted' both mark deletes: give one of them") }}
-    {% endif %}
-    {% if settings.deletes == 'unversioned' and not (settings.sign or settings.is_deleted) %}
+    {% elif settings.deletes == 'unversioned' and not (settings.sign or settings.is_deleted) %}
         {{ collapsing._raise(model_name, "setting 'deletes: unversioned' needs 'sign' or 'is_deleted', which mark deletes") }}
-    {% endif %}
-    {% if settings.deletes == 'unversioned' and not settings.block %}
+    {% elif settings.deletes == 'unversioned' and not settings.block %}
         {{ collapsing._raise(
             model_name, "setting 'deletes: unversioned' needs 'block': without it the whole stage is one block, in which no delete of an upserted key applies"
         ) }}
-    {% endif %}
-    {% if settings.on_bad_rows == 'reject' and not settings.block %}
+    {% elif settings.on_bad_rows == 'reject' and not settings.block %}
         {{ collapsing._raise(
             model_name, "setting 'on_bad_rows: reject' needs 'block': without it every run would reject the same rows again"
         ) }}
-    {% endif %}
-    {% if settings.block and settings.block | lower in settings.order_by | map('lower') %}
+    {% elif settings.block and settings.block | lower in settings.order_by | map('lower') %}
         {{ collapsing._raise(
             model_name, "setting 'order_by' orders the rows of a block: it must not name the column of the setting 'block', " ~ settings.block
         ) }}
-    {% endif %}
-    {% if 'on_changed_block' in given and not settings.block %}
+    {% elif 'on_changed_block' in given and not settings.block %}
         {{ collapsing._raise(
             model_name, "setting 'on_changed_block' needs 'block': without it every run reads the whole stage"
         ) }}
@@ -100,8 +90,7 @@
         {{ collapsing._raise_setting(
             model_name, 'combine', 'a mapping of a column to SQL over old.<column> and new.<column>', combine
         ) }}
-    {% endif %}
-    {% if combine and not collapsing._engine(settings).repeatable and not settings.block %}
+    {% elif combine and not collapsing._engine(settings).repeatable and not settings.block %}
         {{ collapsing._raise(
             model_name,
             "setting 'combine' of the engine " ~ settings.engine ~ " needs 'block': without it every run would combine the whole stage again"
@@ -126,18 +115,16 @@
 {# Raises an error if a retention cannot be subtracted from the greatest version, which must be a single number or time. #}
 {% macro _check_retention(model_name, settings) %}
     {% set retention = settings.tombstone_retention %}
-    {% set is_sql = (retention is string and retention != '') or (retention is number and retention is not boolean) %}
-    {% if retention is not none and not is_sql %}
+    {% do return(none) if retention is none %}
+    {% if retention is boolean or retention is not number and (retention is not string or retention == '') %}
         {{ collapsing._raise_setting(
             model_name, 'tombstone_retention', "SQL that can be subtracted from a version, such as 1000 or 'interval 7 days'", retention
         ) }}
-    {% endif %}
-    {% if retention is not none and settings.partition_by %}
+    {% elif settings.partition_by %}
         {{ collapsing._raise(
             model_name, "settings 'tombstone_retention' and 'partition_by' exclude each other: an older row of another partition would be live again"
         ) }}
-    {% endif %}
-    {% if retention is not none and settings.version | length != 1 %}
+    {% elif settings.version | length != 1 %}
         {{ collapsing._raise(
             model_name, "setting 'tombstone_retention' is subtracted from the greatest version: it needs a 'version' of one column; given: "
             ~ (settings.version | join(', ') or 'nothing')

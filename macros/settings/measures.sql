@@ -46,11 +46,8 @@
 
 {# Returns SQL for the one value that a row brings to an aggregate: the argument, or a struct of several. #}
 {% macro _one_argument(function, arguments) %}
-    {% if function == 'count_if' %}
-        {{ return(collapsing._filtered('true', arguments[0])) }}
-    {% elif arguments | length == 1 %}
-        {{ return(arguments[0]) }}
-    {% endif %}
+    {% do return(collapsing._filtered('true', arguments[0])) if function == 'count_if' %}
+    {% do return(arguments[0]) if arguments | length == 1 %}
     {% set is_by = function in ['max_by', 'min_by'] %}
     {% set nulls, fields = [], [] %}
     {% for argument in (arguments | reverse if is_by else arguments) %}
@@ -61,16 +58,11 @@
 {% endmacro %}
 
 
-{#
-    Returns what a call of an aggregate is made of, {function, arguments, distinct, filter}, or none for text that is no call of those that
-    a measure can be.
-#}
+{# Returns {function, arguments, distinct, filter} of a call of an aggregate, or none for text that no measure can be. #}
 {% macro _call_of(sql) %}
     {% set begun = modules.re.match('(?is)^\\s*(count_if|count|sum|avg|max_by|min_by|max|min)\\s*\\((.*)$', sql) %}
     {% set parts = collapsing._until_closed(begun.group(2)) if begun else none %}
-    {% if not parts %}
-        {{ return(none) }}
-    {% endif %}
+    {% do return(none) if not parts %}
     {% set function = begun.group(1).lower() %}
     {% set distinct = modules.re.match('(?is)^\\s*distinct\\b(.*)$', parts[0]) if function == 'count' else none %}
     {% set arguments = collapsing._arguments_of(distinct.group(1) if distinct else parts[0]) %}
@@ -107,10 +99,7 @@
 {% endmacro %}
 
 
-{#
-    Returns the arguments in the SQL between the parentheses of a call, or none where it closes a parenthesis that it did not
-    open: 'a) + sum(b' is two aggregates, not one.
-#}
+{# Returns the arguments in the SQL of a call's parentheses; none where it closes one that it did not open, as in 'a) + sum(b'. #}
 {% macro _arguments_of(sql) %}
     {% set state = namespace(depth=0, lowest=0, argument='') %}
     {% set arguments = [] %}

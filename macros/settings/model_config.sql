@@ -1,10 +1,6 @@
-{#
-    What a model may have besides its settings: its SQL is one call, and some of dbt's configs have no effect, because the package decides.
-#}
-
-
-{# Raises an error where a model's SQL is more than the call of the macro, and warns of configs of dbt that have no effect. #}
+{# Raises an error where a model's SQL is more than its call, or a table is not its own; warns of configs without effect. #}
 {% macro _check_model(kind) %}
+    {% do collapsing._check_shard() %}
     {#- a mapping in a call may end in two braces as well, but then the call continues -#}
     {% set blocks = '(?s)\\{\\{.*?\\}\\}(?!\\s*[),\\]}])|\\{%.*?%\\}|\\{#.*?#\\}|/\\*.*?\\*/|--[^\\n]*' %}
     {% set rest = modules.re.sub(blocks, '', model.raw_code) %}
@@ -29,6 +25,7 @@
     {% do exceptions.warn(
         "collapsing: model '" ~ model.name ~ "': these configs have no effect: " ~ without_effect | join(', ')
     ) if without_effect %}
+    {% do collapsing._check_names_beside() %}
 {% endmacro %}
 
 

@@ -1,7 +1,4 @@
-{#
-    Returns the graph's node of the model that a relation stands for, a table of one shard too, or none: settings are looked up there
-    and nowhere else.
-#}
+{# Returns the graph's node of the model that a relation or a shard's table belongs to, or none: settings are looked up there. #}
 {% macro _model_of(relation) %}
     {#- a subquery has no identifier; Spark does not distinguish upper and lower case -#}
     {% set identifier, schema = (relation.identifier or '') | lower, (relation.schema or '') | lower %}
@@ -16,9 +13,7 @@
     {% endfor %}
     {#- with --defer a ref() may give the table of another environment -#}
     {% for node in graph.nodes.values() if node.get('defer_relation') %}
-        {% if node.defer_relation.schema | lower == schema and node.defer_relation.alias | lower == identifier %}
-            {{ return(node) }}
-        {% endif %}
+        {% do return(node) if node.defer_relation.schema | lower == schema and node.defer_relation.alias | lower == identifier %}
     {% endfor %}
     {{ return(none) }}
 {% endmacro %}
@@ -33,8 +28,7 @@
             asked_by ~ " needs a model with settings in config(meta={'collapsing': {...}}), and "
             ~ ('this one has none' if node is not none else 'what it is given is no model of this project')
         ) }}
-    {% endif %}
-    {% if not collapsing._is_built_here(node) %}
+    {% elif not collapsing._is_built_here(node) %}
         {{ collapsing._raise(node.name, collapsing._no_call(node)) }}
     {% endif %}
     {{ return(kind) }}
@@ -65,9 +59,7 @@
 {# Returns 'ledger' or 'projection', or none for a node that is neither. #}
 {% macro _kind_if_any(node) %}
     {% set meta = node.config.get('meta', {}).get('collapsing') if node is not none else none %}
-    {% if meta is not mapping %}
-        {{ return(none) }}
-    {% endif %}
+    {% do return(none) if meta is not mapping %}
     {{ return('projection' if 'measures' in meta or 'group_by' in meta else 'ledger') }}
 {% endmacro %}
 

@@ -20,9 +20,7 @@
         {{ collapsing._raise_setting(
             model_name, 'group_by', 'a list of columns, or a mapping of a name to SQL', given.group_by
         ) }}
-    {% endif %}
-
-    {% if given.measures is not mapping or not given.measures %}
+    {% elif given.measures is not mapping or not given.measures %}
         {{ collapsing._raise_setting(
             model_name, 'measures', "a mapping of a name to an aggregate such as 'sum(x)'", given.measures
         ) }}

@@ -22,10 +22,7 @@
 {% endmacro %}
 
 
-{#
-    Raises an error where another ledger is fed by `changes` of this one: a base's rows would come to it under a number that it has not
-    folded, and count again.
-#}
+{# Raises an error where another ledger is fed by `changes` of this one: it would fold the rows of a base again, as a batch. #}
 {% macro _check_not_fed_on(node, what) %}
     {% set fed = collapsing._fed_on(node) %}
     {% if fed %}
@@ -61,16 +58,11 @@
 {% endmacro %}
 
 
-{#
-    Returns the last batch of a ledger or projection, `node` in the graph, that a reader of it has read; none where the reader
-    is empty or not built.
-#}
+{# Returns the last batch of a ledger or projection, `node`, that a reader of it has read; none where it is empty or not built. #}
 {% macro _upto_read_by(reader, node) %}
     {% set relation = adapter.get_relation(reader.database, reader.schema, reader.alias) %}
     {% set batches = collapsing._batches_of(relation) if relation is not none else none %}
-    {% if batches and collapsing._is_joined(reader) %}
-        {{ return(collapsing._read_upto(relation, batches).get(node.unique_id)) }}
-    {% endif %}
+    {% do return(collapsing._read_upto(relation, batches).get(node.unique_id)) if batches and collapsing._is_joined(reader) %}
     {{ return(batches.last if batches else none) }}
 {% endmacro %}
 

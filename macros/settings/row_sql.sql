@@ -52,10 +52,7 @@
 {% endmacro %}
 
 
-{#
-    Raises an error where the SQL of a ledger's settings cannot be evaluated, before anything is written: that of `combine` over the columns of two
-    rows, and that of `tombstone_retention` as what is subtracted from a version.
-#}
+{# Raises an error where SQL of `combine` or `tombstone_retention` cannot be evaluated, before anything is written. #}
 {% macro _check_ledger_sql(settings, columns) %}
     {% set kept, other = collapsing._kept_columns(columns, settings), [{'name': 'ledger_other', 'dtype': 'int'}] %}
     {% for name in settings.combine %}

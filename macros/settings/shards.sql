@@ -85,7 +85,7 @@
 
 
 {# Raises an error where a run would write a model into a table that is not its shard's. #}
-{% macro _check_shard(model) %}
+{% macro _check_shard() %}
     {% set shards, shard = collapsing._shards_of(model), collapsing._shard_of_run() %}
     {% do collapsing._check_one_shard(model) %}
     {% if shard is none %}

@@ -20,10 +20,7 @@
 {% endmacro %}
 
 
-{#
-    Returns the name of a model's temporary view in this run. Such views have no schema, models of the same alias may be built at the same
-    time, and a view that a failed run has left must not be in the way.
-#}
+{# Returns the name of a model's temporary view in this run: views have no schema, and those of other runs may be left. #}
 {% macro _cached_view(relation, what) %}
     {{ return(adapter.quote([relation.schema, relation.identifier, what, invocation_id | replace('-', '_')] | join('__'))) }}
 {% endmacro %}

@@ -30,13 +30,6 @@
 {% endmacro %}
 
 
-{# Returns one comparable value of the columns of a version: the column itself, or a struct, compared field by field. #}
-{% macro _one_value(columns, of) %}
-    {% set fields = collapsing._row_list(columns, of) %}
-    {{ return(fields if columns | length == 1 else 'struct(' ~ fields ~ ')') }}
-{% endmacro %}
-
-
 {# Returns the names of the columns, [{name, dtype}], that compare, group and order: maps and variants do not. #}
 {% macro _comparable_columns(columns) %}
     {% set names = [] %}
@@ -63,10 +56,7 @@
 {% endmacro %}
 
 
-{#
-    Returns a type, as Spark shows it, in the form that a statement takes: the names of fields are quoted, and a timestamp keeps its
-    type, whatever spark.sql.timestampType makes of the word.
-#}
+{# Returns a type as a statement takes it: names of fields quoted, a timestamp with its zone, whatever the session's default. #}
 {% macro _ddl_type(dtype) %}
     {% set at, stack, ddl = namespace(name=none, word='', parentheses=0), [], [] %}
     {% for token in modules.re.findall('[<>,:()]|[^<>,:()]+', dtype) %}

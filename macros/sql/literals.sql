@@ -23,26 +23,17 @@
 {% endmacro %}
 
 
-{#
-    Returns SQL that turns the text of a value (see _bound_text) back into a literal of its column's type. Spark folds it
-    to a constant before it plans, so files and row groups are pruned by it.
-#}
+{# Returns SQL for a literal of a column's type from text of _bound_text; Spark folds it before it plans, so it prunes files. #}
 {% macro _typed_literal(text, dtype) %}
-    {% if collapsing._is_text_type(dtype) %}
-        {{ return(collapsing._carried_literals([text])) }}
-    {% elif dtype == 'timestamp' %}
-        {{ return('timestamp_micros(' ~ text | int ~ ')') }}
-    {% else %}
-        {{ return('cast(' ~ collapsing._text_literal(text) ~ ' as ' ~ collapsing._ddl_type(dtype) ~ ')') }}
-    {% endif %}
+    {% do return(collapsing._carried_literals([text])) if collapsing._is_text_type(dtype) %}
+    {% do return('timestamp_micros(' ~ text | int ~ ')') if dtype == 'timestamp' %}
+    {{ return('cast(' ~ collapsing._text_literal(text) ~ ' as ' ~ collapsing._ddl_type(dtype) ~ ')') }}
 {% endmacro %}
 
 
 {# Returns SQL for the text of an aggregate of a column, exact for its type: a timestamp as microseconds, free of time zones. #}
 {% macro _bound_text(aggregate, dtype) %}
-    {% if collapsing._is_text_type(dtype) %}
-        {{ return(collapsing._carried_text(aggregate)) }}
-    {% endif %}
+    {% do return(collapsing._carried_text(aggregate)) if collapsing._is_text_type(dtype) %}
     {{ return('cast(' ~ ('unix_micros(' ~ aggregate ~ ')' if dtype == 'timestamp' else aggregate) ~ ' as string)') }}
 {% endmacro %}
 

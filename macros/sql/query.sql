@@ -1,7 +1,4 @@
-{#
-    Returns the rows of a query as lists of Python values. dbt's run_query would guess types from the text of a column and
-    make a number of a token such as '007'.
-#}
+{# Returns a query's rows as lists of Python values: dbt's run_query guesses types, and makes a number of a token like '007'. #}
 {% macro _rows_of(sql) %}
     {% call statement('collapsing_rows', fetch_result=True, auto_begin=False) %}
         {{ sql }}

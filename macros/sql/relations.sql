@@ -45,14 +45,14 @@
 
 
 {# Raises an error where another model, seed or snapshot has the name of a table that the package keeps beside this one. #}
-{% macro _check_names_beside(node) %}
+{% macro _check_names_beside() %}
     {% for other in graph.nodes.values() if other.resource_type in ['model', 'seed', 'snapshot'] %}
-        {% set what = (other.alias | lower).removeprefix(node.alias | lower ~ '__') %}
-        {% if other.schema | lower == node.schema | lower and other.alias | lower != what
+        {% set what = (other.alias | lower).removeprefix(model.alias | lower ~ '__') %}
+        {% if other.schema | lower == model.schema | lower and other.alias | lower != what
             and what in ['manifest', 'history', 'rejects', 'lock', 'takeover', 'dropped', 'unfinished'] and other.config.materialized != 'ephemeral' %}
             {{ collapsing._raise(
-                node.name, 'the ' ~ other.resource_type ~ " '" ~ other.name ~ "' is named " ~ other.alias ~ ', as is a table that the package keeps'
-                ~ ' beside ' ~ node.alias ~ ': give it another name or alias'
+                model.name, 'the ' ~ other.resource_type ~ " '" ~ other.name ~ "' is named " ~ other.alias ~ ', as is a table that the package keeps'
+                ~ ' beside ' ~ model.alias ~ ': give it another name or alias'
             ) }}
         {% endif %}
     {% endfor %}
@@ -94,10 +94,7 @@
 {% endmacro %}
 
 
-{#
-    Returns what the catalog says of a table, from one statement: {columns: [{name, dtype}], details: {label: text}}, the labels
-    being those of Spark, such as 'Location' and 'Table Properties'.
-#}
+{# Returns what the catalog says of a table: {columns: [{name, dtype}], details: {Spark's label, such as 'Location': text}}. #}
 {% macro _describe(relation) %}
     {% set found = {'columns': [], 'details': {}} %}
     {% set at = namespace(columns=true) %}
@@ -145,10 +142,7 @@
 {% endmacro %}
 
 
-{#
-    Returns a value as the text of a table's property: JSON, each of its bytes as two digits. Spark shows no property whose text has a
-    word such as `url` or `token` in it, and a column may well have such a name.
-#}
+{# Returns a value as text for a table's property: JSON in hexadecimal, for Spark hides text with `url` or `token` in it. #}
 {% macro _as_property(value) %}
     {{ return(tojson(value).encode('utf-8').hex()) }}
 {% endmacro %}
@@ -157,9 +151,7 @@
 {# Returns a value that _as_property has written, from what _describe returned of a table, or none. #}
 {% macro _property_in(described, name) %}
     {% set found = modules.re.search(modules.re.escape(name) ~ '=([0-9a-f]+)', described.details.get('Table Properties', '')) %}
-    {% if not found %}
-        {{ return(none) }}
-    {% endif %}
+    {% do return(none) if not found %}
     {% set escaped = modules.re.sub('(..)', '\\\\x\\1', found.group(1)) %}
     {{ return(fromjson(escaped.encode('ascii').decode('unicode_escape').encode('latin-1').decode('utf-8'))) }}
 {% endmacro %}

@@ -1,18 +1,13 @@
-{# Raises an error: what final was given as `as_of` is neither a batch number nor text. #}
-{% macro _check_as_of(name, as_of) %}
-    {% if as_of is not none and as_of is not string and (as_of is not integer or as_of < 0) %}
-        {{ collapsing._raise(name, "final's as_of must be a batch number or a timestamp; given: " ~ as_of) }}
-    {% endif %}
-{% endmacro %}
-
-
 {# Returns the number of the batch that `as_of` stands for, a number or a timestamp. Raises an error unless it is there. #}
 {% macro _state_asked_for(node, relation, as_of) %}
     {% set number = collapsing._batch_at(node, as_of) if as_of is string else as_of %}
-    {% set is_projection = collapsing._kind_if_any(node) == 'projection' %}
-    {% set followed = collapsing._batches_of_followed(node, relation) if is_projection else none %}
+    {% set ledger = collapsing._ledger_of(node) %}
+    {% set table = adapter.get_relation(ledger.database, ledger.schema, ledger.alias) %}
+    {#- none where it is not there, or the projection is that of another environment -#}
+    {% set followed = collapsing._batches_of(table) if collapsing._kind_if_any(node) == 'projection' and table is not none
+        and relation.schema == node.schema and load_relation(relation) is not none else none %}
     {% do collapsing._check_batch_is_there(node.name, relation, number, followed.last if followed) %}
-    {% do collapsing._check_state_of_projection(node.name, relation, number, node, followed) if followed %}
+    {% do collapsing._check_state_of_projection(node.name, relation, number, table, followed) if followed %}
     {{ return(number) }}
 {% endmacro %}
 
@@ -70,23 +65,10 @@
 
 
 {#
-    Returns the batches of the ledger that a projection follows, as _batches_of does; none where it is not there, or the projection is that
-    of another environment.
-#}
-{% macro _batches_of_followed(node, projection) %}
-    {% set ledger = collapsing._ledger_of(node) %}
-    {% set relation = adapter.get_relation(ledger.database, ledger.schema, ledger.alias) %}
-    {% set is_here = relation is not none and projection.schema == node.schema and load_relation(projection) is not none %}
-    {{ return(collapsing._batches_of(relation) if is_here else none) }}
-{% endmacro %}
-
-
-{#
     Raises an error where a projection never had the state after the batch `as_of`: its batches are those that its runs ended with, and the
     ledger has rows that count in a batch between the last of these and `as_of`. The manifest tells even of batches that a base stands for.
 #}
-{% macro _check_state_of_projection(name, projection, as_of, node, followed) %}
-    {% set ledger = collapsing._built_relation(collapsing._ledger_of(node)) %}
+{% macro _check_state_of_projection(name, projection, as_of, ledger, followed) %}
     {% set own = collapsing._rows_of(
         'select coalesce(max(abs(ledger_batch)) filter (where abs(ledger_batch) <= ' ~ as_of ~ '), 0), '
         ~ 'min(abs(ledger_batch)) filter (where abs(ledger_batch) > ' ~ as_of ~ ') from ' ~ collapsing._named(projection)

@@ -17,14 +17,10 @@
 #}
 {% macro _batches_of(relation, ledger=none) %}
     {% set existing = load_relation(relation) %}
-    {% if existing is none or existing.is_view %}
-        {{ return(none) }}
-    {% endif %}
+    {% do return(none) if existing is none or existing.is_view %}
     {% set numbers = collapsing._log_batches(existing) if collapsing._has_log(relation, ledger)
         else collapsing._parquet_batches(existing) %}
-    {% if not numbers %}
-        {{ return(none) }}
-    {% endif %}
+    {% do return(none) if not numbers %}
     {% set least = numbers | min %}
     {% set base = -least if least < 0 else 0 %}
     {{ return({
@@ -80,9 +76,7 @@
 #}
 {% macro _overwrite(relation, sql, number, ledger, names=none) %}
     {% set rows = 'select *, ' ~ number ~ ' as ledger_batch from (' ~ sql ~ ')' %}
-    {% if not collapsing._has_log(relation, ledger) %}
-        {{ return(collapsing._parquet_append(relation, rows)) }}
-    {% endif %}
+    {% do return(collapsing._parquet_append(relation, rows)) if not collapsing._has_log(relation, ledger) %}
     {% set selected = collapsing._row_list(names) if names else '*' %}
     {{ return(collapsing._log_overwrite(relation, 'select ' ~ selected ~ ' from (' ~ rows ~ ')', number)) }}
 {% endmacro %}
@@ -157,6 +151,8 @@
     {% do collapsing._log_recreate(relation, columns, properties) if collapsing._has_log(relation)
         else collapsing._parquet_recreate(relation, columns, properties) %}
     {% do collapsing._add_to_cache(relation) %}
+    {#- the constraints of the model's contract; dbt-spark would take a table without file_format for Delta -#}
+    {% do persist_constraints(relation, model) if collapsing._file_format(relation) == 'delta' %}
 {% endmacro %}
 
 
@@ -171,18 +167,12 @@
     to a log, in all catalogs that take both. Unity Catalog and catalogs of Iceberg alone do not.
 #}
 {% macro _format_beside(relation) %}
-    {% set takes_parquet = not collapsing._has_log(relation)
-        or (target.type == 'spark' and collapsing._current_catalog() == 'spark_catalog') %}
-    {{ return('parquet' if takes_parquet else collapsing._file_format(relation)) }}
-{% endmacro %}
-
-
-{# Returns the catalog that the session writes to; asked once per dbt command, and kept in the graph. #}
-{% macro _current_catalog() %}
-    {% if 'collapsing_catalog' not in graph %}
+    {% do return('parquet') if not collapsing._has_log(relation) %}
+    {% if target.type == 'spark' and 'collapsing_catalog' not in graph %}
+        {#- asked once per dbt command, and kept in the graph -#}
         {% do graph.update({'collapsing_catalog': collapsing._rows_of('select current_catalog()')[0][0]}) %}
     {% endif %}
-    {{ return(graph['collapsing_catalog']) }}
+    {{ return('parquet' if graph.get('collapsing_catalog') == 'spark_catalog' else collapsing._file_format(relation)) }}
 {% endmacro %}
 
 
@@ -249,10 +239,7 @@
 {% endmacro %}
 
 
-{#
-    Returns a query of one row that counts for nothing, sign 0 and NULLs, for a batch or base that has no other row: readers learn its
-    number from its rows.
-#}
+{# Returns a query of one row that counts for nothing (sign 0, NULLs), from which readers learn an empty batch's number. #}
 {% macro _placeholder_row(relation, number) %}
     {% set values = [] %}
     {% for column in collapsing._describe(relation).columns %}
@@ -264,17 +251,12 @@
 {% endmacro %}
 
 
-{#
-    Returns {rows, files, bytes} of the batches that a table has, without those that its base stands for: bytes and files are of data. Iceberg
-    lists them; of other formats every file is opened.
-#}
+{# Returns {rows, files, bytes} of the data in a table's batches. Iceberg lists them; of other formats every file is opened. #}
 {% macro _size_of(relation, batches) %}
-    {% set files = 'select count(*) as stored, max(_metadata.file_size) as bytes, ledger_batch from ' ~ relation
+    {% set files = 'select record_count as stored, file_size_in_bytes as bytes, partition.ledger_batch from ' ~ relation
+        ~ '.files where content = 0' if collapsing._file_format(relation) == 'iceberg'
+        else 'select count(*) as stored, max(_metadata.file_size) as bytes, ledger_batch from ' ~ relation
         ~ ' group by ledger_batch, _metadata.file_path' %}
-    {% if collapsing._file_format(relation) == 'iceberg' %}
-        {% set files = 'select record_count as stored, file_size_in_bytes as bytes, partition.ledger_batch from ' ~ relation
-            ~ '.files where content = 0' %}
-    {% endif %}
     {% set row = collapsing._rows_of(
         'select coalesce(sum(stored), 0), count(*), coalesce(sum(bytes), 0) from (' ~ files ~ ') where ' ~ collapsing._is_committed(batches)
     )[0] %}

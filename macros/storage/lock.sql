@@ -6,9 +6,7 @@
     elsewhere leaves its lock behind. It is stale after `collapsing_lock_timeout_hours`, or is removed by the operation unlock.
 #}
 {% macro _acquire_lock(name, relation) %}
-    {% if collapsing._is_sole_writer() %}
-        {{ return(none) }}
-    {% endif %}
+    {% do return(none) if collapsing._is_sole_writer() %}
     {% set lock = collapsing._create_lock(relation) %}
     {% if lock.run is none %}
         {{ collapsing._raise(name, relation ~ ' was being written by another run that has just ended: run it again') }}

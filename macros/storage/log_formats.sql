@@ -7,9 +7,7 @@
 {# Returns the numbers of the batches of a table. A number in between without rows is harmless to ask for. #}
 {% macro _log_batches(relation) %}
     {% set ends = collapsing._rows_of('select min(ledger_batch), max(ledger_batch) from ' ~ relation)[0] %}
-    {% if ends[0] is none %}
-        {{ return([]) }}
-    {% endif %}
+    {% do return([]) if ends[0] is none %}
     {% set least, greatest = ends[0] | int, ends[1] | int %}
     {{ return(([least] if least < 0 else []) + range(least if least > 0 else 1 - least, greatest + 1) | list) }}
 {% endmacro %}

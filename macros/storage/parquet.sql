@@ -119,10 +119,7 @@ insert overwrite table {{ relation }} partition (ledger_batch)
 {% endmacro %}
 
 
-{#
-    Removes the files in the folder where a table is to be created that is not there: Iceberg's session catalog leaves those of a table of another
-    format, whoever drops it.
-#}
+{# Empties the folder of a table that is not there: Iceberg's session catalog leaves files of another format, whoever drops it. #}
 {% macro _parquet_empty_folder(relation) %}
     {% set unfinished = collapsing._beside(relation, 'unfinished') %}
     {% for row in collapsing._rows_of('describe schema ' ~ relation.without_identifier()) if row[0] == 'Location' %}

@@ -1,7 +1,4 @@
-{#
-    Returns {files, bytes} of a table's data. A format with a log knows them; of plain parquet they are NULL, or with `scan` counted, for
-    which every file is opened.
-#}
+{# Returns {files, bytes} of a table's data, NULL if unknown: of plain parquet only `scan` tells, which opens every file. #}
 {% macro _storage_figures(relation, batches, scan) %}
     {% if not batches or not (scan or collapsing._has_log(relation)) %}
         {{ return({'files': none, 'bytes': none}) }}

@@ -29,9 +29,7 @@
     without rows.
 #}
 {% macro _check_contract(columns) %}
-    {% if not config.get('contract').enforced %}
-        {{ return(none) }}
-    {% endif %}
+    {% do return(none) if not config.get('contract').enforced %}
     {% do get_assert_columns_equivalent(collapsing._row_of_nulls(columns)) %}
     {% set found = [] %}
     {% for constraint in model.constraints + model.columns.values() | map(attribute='constraints') | sum(start=[])
@@ -47,12 +45,6 @@
             ~ ' without rows. Test the rows of final instead, or let a check of a ledger begin with: ledger_sign <> 1 or'
         ) }}
     {% endif %}
-{% endmacro %}
-
-
-{# Adds the constraints of a model's contract to its new table, if it is of Delta: dbt-spark takes no format for Delta. #}
-{% macro _add_constraints(relation) %}
-    {% do persist_constraints(relation, model) if collapsing._file_format(relation) == 'delta' %}
 {% endmacro %}
 
 

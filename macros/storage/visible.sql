@@ -9,9 +9,7 @@
     {% if collapsing._is_listed_by_scan(relation) %}
         {% do conditions.append(collapsing._unless_moved(relation, base, collapsing._is_base_or_later(base))) %}
     {% endif %}
-    {% if as_of is not none %}
-        {% do conditions.append('ledger_batch <= ' ~ collapsing._unless_gone(relation, as_of)) %}
-    {% endif %}
+    {% do conditions.append('ledger_batch <= ' ~ collapsing._unless_gone(relation, as_of)) if as_of is not none %}
     {{ return('(select * from ' ~ relation ~ ' where ' ~ conditions | join(' and ') ~ ')' if conditions else relation | string) }}
 {% endmacro %}
 
@@ -40,9 +38,7 @@
     merged again.
 #}
 {% macro _unless_moved(relation, base, condition) %}
-    {% if collapsing._kind_if_any(collapsing._model_of(relation)) == 'projection' %}
-        {{ return(condition) }}
-    {% endif %}
+    {% do return(condition) if collapsing._kind_if_any(collapsing._model_of(relation)) == 'projection' %}
     {% set moved = collapsing._text_literal(
         'collapsing: ' ~ relation.identifier ~ ' was optimized while this query was being planned: run it again'
     ) %}

@@ -46,7 +46,6 @@ RETURN_WORDS = {
     "_preview_of_ledger",
     "_preview_of_projection",
     "_print_life",
-    "_report",
     "_summary",
     "_summary_of_joined",
     "_told_of_guess",
