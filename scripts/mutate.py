@@ -52,7 +52,7 @@ class Mutant:
 FOLD, DECISIONS = "fold/fold.sql", "fold/decisions.sql"
 VERSIONED, UNVERSIONED, COLLAPSING = (
     "engines/versioned_collapsing.sql",
-    "engines/unversioned_deletes.sql",
+    "engines/versioned_collapsing.sql",
     "engines/collapsing.sql",
 )
 REPLACING, DEDUPLICATING = "engines/replacing.sql", "engines/deduplicating.sql"
@@ -125,7 +125,7 @@ MUTANTS = [
     Mutant(REPLACING, "'incoming', '>=', 'last_state'", "'incoming', '<', 'last_state'", "decisions"),
     Mutant(REPLACING, "'new', '>=', 'old'", "'new', '<', 'old'", "engines"),
     Mutant(DEDUPLICATING, "last_state.ledger_sign is null", "last_state.ledger_sign is not null"),
-    Mutant("fold/combined_value.sql", "if(old.ledger_sign = 1 and not", "if(old.ledger_sign = 0 and not"),
+    Mutant(COMBINE, "if(old.ledger_sign = 1 and not", "if(old.ledger_sign = 0 and not"),
     # final
     Mutant("final.sql", "cancels.ledger_batch > states.ledger_batch", "cancels.ledger_batch < states.ledger_batch"),
     Mutant("final.sql", "where states.ledger_sign = 1", "where states.ledger_sign = 0"),
@@ -177,8 +177,8 @@ MUTANTS = [
         "selectattr('planned_in', 'in', found.unread)",
         "materializations",
     ),
-    Mutant("storage/committed.sql", "where ledger_batch = least", "where ledger_batch = greatest", "tools"),
-    Mutant("storage/committed.sql", "ledger_batch <= greatest", "ledger_batch >= greatest", "tools"),
+    Mutant("batch/manifest.sql", "where ledger_batch = least", "where ledger_batch = greatest", "tools"),
+    Mutant("batch/manifest.sql", "ledger_batch <= greatest", "ledger_batch >= greatest", "tools"),
     Mutant(PLAN, "numbers.append(collapsing._upto_read_by(reader, model) or 0)", "numbers.append(0)", "joined"),
     Mutant(
         "storage/batches.sql",

@@ -33,7 +33,7 @@ def test_a_macro_fits_on_a_screen() -> None:
     long = {
         match[2] for file in MACROS.rglob("*.sql") for match in defined.finditer(file.read_text()) if match[0].count("\n") >= 50
     }
-    assert long == {"_classified", "incremental_ledger", "incremental_joined"}
+    assert long == {"_classified", "incremental_ledger"}
 
 
 def test_only_storage_asks_for_the_format() -> None:
