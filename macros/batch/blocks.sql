@@ -1,4 +1,4 @@
-{# Returns SQL that is true for rows of these blocks; tokens are compared in their own type, so that it prunes files by them. #}
+{# Returns SQL that is true for rows of these blocks: tokens compared in their own type, so that Spark opens their files alone. #}
 {% macro _is_block_in(settings, columns, tokens) %}
     {% do return('false') if not tokens %}
     {% set block = adapter.quote(settings.block) %}
@@ -106,7 +106,7 @@
 #}
 {% macro _check_changed_blocks(query, ledger, settings, columns, batches, manifest) %}
     {% set is_asked = settings.on_changed_block != 'ignore' and manifest.folded %}
-    {% set modified = collapsing._modification_column(model, columns) if is_asked else none %}
+    {% set modified = collapsing._modification_column(columns) if is_asked else none %}
     {% do return(none) if not is_asked or not (modified or settings.counts_blocks) %}
     {% set lines = [] %}
     {% set changed = collapsing._changed_blocks(query, ledger, settings, columns, batches, manifest, modified) %}
@@ -154,10 +154,10 @@
 
 
 {# Returns the stage's column that says when the file of a row was written, found by the SQL that makes it, or none. #}
-{% macro _modification_column(node, columns) %}
+{% macro _modification_column(columns) %}
     {% set times = columns | selectattr('dtype', 'equalto', 'timestamp') | map(attribute='name') | list %}
     {% set is_shown_as = '(?i)_metadata\\.file_modification_time\\s+as\\s+`?(\\w+)' %}
-    {% set named = modules.re.findall(is_shown_as, collapsing._code_read_by(node)) %}
+    {% set named = modules.re.findall(is_shown_as, collapsing._code_read()) %}
     {{ return((named | select('in', times) | list + [none]) | first) }}
 {% endmacro %}
 
@@ -175,7 +175,7 @@
 {% macro _reads_named_files(query, settings) %}
     {#- Unity Catalog has no input_file_name -#}
     {% if settings.block and adapter.config.credentials.method in ['session', 'thrift']
-        and '.file_name' in collapsing._code_read_by(model) %}
+        and '.file_name' in collapsing._code_read() %}
         {% set plan = collapsing._rows_of('explain extended ' ~ query)[0][0].split('== Optimized Logical Plan ==')[0] %}
         {% set joins = modules.re.search("(?m)^[\\s:+|-]*'?(Join|Intersect|Except|CTERelationRef)\\b", plan) %}
         {{ return('.file_name' in plan and not joins) }}

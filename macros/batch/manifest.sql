@@ -61,10 +61,10 @@
     comes without it, for dbt clones models alone. And where somebody has made that table, or the one of rejects, so that the next batch
     would overwrite all of it.
 #}
-{% macro _check_manifest(name, ledger, settings, batches) %}
+{% macro _check_manifest(ledger, settings, batches) %}
     {% for beside in [collapsing._manifest_relation(ledger), collapsing._rejects_relation(ledger)] %}
         {{ collapsing._raise(
-            name, 'its table ' ~ beside ~ ' was created without the option partitionOverwriteMode dynamic, and the next batch would'
+            settings.model, 'its table ' ~ beside ~ ' was created without the option partitionOverwriteMode dynamic, and the next batch would'
             ~ ' overwrite all of it: create it with that option, or like the one that it was copied from, and insert its rows again'
         ) if not collapsing._is_overwritable(beside) }}
     {% endfor %}
@@ -72,7 +72,7 @@
     {% if settings.block and not settings.join and batches and load_relation(manifest) is none
         and collapsing._rows_of('select 1 from ' ~ ledger ~ ' where ledger_block is not null limit 1') %}
         {{ collapsing._raise(
-            name, 'its table ' ~ manifest ~ ', which lists the folded blocks, is missing: every block would be folded again.'
+            settings.model, 'its table ' ~ manifest ~ ', which lists the folded blocks, is missing: every block would be folded again.'
             ~ ' Copy it from where the ledger came from, or rebuild the ledger with --full-refresh'
         ) }}
     {% endif %}
@@ -192,10 +192,9 @@
 
 
 {#
-    Returns a subquery of the rows of a ledger's manifest that count, each once, for SQL that stays in a view: it contains no batch number, and
-    reads the tables in every query. A batch is committed if the ledger has a row of it, or its base stands for it. What a base stands for
-    is in the base's partition of the manifest too, to which an optimize copies it before the base is there. Batches do not count that a
-    ledger of the same name had before it was created anew.
+    Returns a subquery of the rows of a ledger's manifest that count, each once. It has no batch number in it, so that it can stay in a view. A
+    batch counts if the ledger has a row of it, or its base stands for it: an optimize copies the manifest of those batches to the base's
+    partition before it writes the base. Batches of an earlier table of the same name do not count.
 #}
 {% macro _committed_manifest(ledger) -%}
 (

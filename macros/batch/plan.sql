@@ -36,7 +36,7 @@
     {% set tokens = batch.blocks | map(attribute='token') | list %}
     {% do conditions.append(collapsing._is_block_in(settings, columns, tokens)) if settings.block %}
     {% do conditions.append('not (' ~ collapsing._is_bad(settings) ~ ')') if batch.bad or not settings.block %}
-    {#- without tokens it is known by its key alone, outside of the range in which keys are looked up -#}
+    {#- without tokens only its key can tell: it is outside of the range in which keys are looked up -#}
     {% do conditions.append(batch.within) if batch.within and not settings.block %}
     {% do batch.update({
         'number': number, 'is_numbered': true, 'unread': conditions | join(' and ') or none, 'undone': manifest.undone

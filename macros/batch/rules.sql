@@ -19,7 +19,7 @@
         if not collapsing._is_appendable(ledger, described) %}
     {% set changes = collapsing._column_changes(described, wanted, columns) %}
     {% do collapsing._check_unchanged(changed_rules, changes, settings) if not should_full_refresh() %}
-    {#- what compares its stage with the rows that it keeps needs all of them, and a base has only what is left of each key -#}
+    {#- a ledger that compares its stage with the rows that it keeps needs all of them, and a base has only what is left -#}
     {% do return(anew) if changed_rules or (
         should_full_refresh() and (changes.added or changes.other or collapsing._keeps_what_it_reads(settings))
     ) %}

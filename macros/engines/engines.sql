@@ -22,7 +22,7 @@
         repeatable       whether an event that comes again changes nothing, so that `combine` needs no block token
         adds_up          whether sums over its rows by sign are right: not where a row is replaced without a cancel row
         shows_cancel_rows   whether a cancel row without its state row is shown
-        final            macro: a subquery of the rows that FINAL shows; none where rows without a cancel row are shown
+        final            macro: a subquery of the rows that FINAL shows; none where it shows the state rows that have no cancel row
         collapsed        macro: a subquery of the rows that OPTIMIZE FINAL leaves, for engines that keep every row. Rows of both may have
                          columns of the engine's own beside the ledger's
         inconsistent     macro: a query of the keys of signed rows of which a joined ledger cannot tell the one live row, now and after

@@ -141,7 +141,7 @@ where not ({{ collapsing._same_images(sides[0].joined) }})
 {# Returns the CTE of what a side's keys found before its unread batches: what they find now, but for keys that have changed. #}
 {% macro _match_before(side, key, names) -%}
 {%- set values, used = [], collapsing._columns_in_use(side) | map(attribute='name') | list -%}
-{#- a key in use as it stood there: of texts that a collation takes for equal, the changed rows are grouped by any -#}
+{#- a key in use as it read before: the changed rows are grouped by any of the texts that a collation takes for equal -#}
 {%- for name in (key + used) | unique -%}
     {%- do values.append(('ledger_before.' if name in used else '') ~ adapter.quote(name)) -%}
 {%- endfor -%}

@@ -25,7 +25,7 @@
     {%- set batches = none if table.rebuild or table.created else batches -%}
 
     {#- plan: which rows are unread, which blocks they make up, whether any is bad -#}
-    {%- do collapsing._check_manifest(model.name, ledger, settings, batches) -%}
+    {%- do collapsing._check_manifest(ledger, settings, batches) -%}
     {%- set manifest = collapsing._manifest_of(ledger, batches, with_blocks=true) -%}
     {%- do collapsing._check_changed_blocks(sql, ledger, settings, columns, batches, manifest) -%}
     {%- set unread = collapsing._cache_unread(sql, ledger, settings, columns, manifest.folded, number) -%}

@@ -42,8 +42,8 @@
 
 
 {#
-    Returns what the manifest tells of a ledger: `finished_at` and `age_minutes` of its newest batch, and `ties` in it if decisions were counted;
-    `appended` the rows of the batches after the base, {batch: [states, cancels, tombstones]}; and `counting`, the numbers of those batches that a projection has something to read of.
+    Returns what the manifest tells of a ledger: `finished_at`, `age_minutes` and, if decisions were counted, `ties` of its newest batch;
+    `appended`, {batch: [states, cancels, tombstones]} of the batches after the base; `counting`, those of them that projections read.
 #}
 {% macro _told_by_manifest(ledger, batches) %}
     {% set told = {'finished_at': none, 'age_minutes': none, 'ties': none, 'appended': {}, 'counting': []} %}
@@ -140,7 +140,7 @@
     {% for reader in graph.nodes.values() if collapsing._is_joined(reader) and node.unique_id in reader.depends_on.nodes
         or collapsing._kind_if_any(reader) == 'projection' and collapsing._ledger_of(reader).unique_id == node.unique_id %}
         {% set upto = collapsing._upto_read_by(reader, node) or 0 %}
-        {#- one that has not read all that the base stands for is behind by it too -#}
+        {#- for a reader that has not read all of the base, it is one batch more -#}
         {% set is_behind_base = batches and 0 < batches.base and upto < batches.base %}
         {% do in_base.append(collapsing._last_to_read_of_base(node, batches)) if is_behind_base and not in_base %}
         {% set base = 1 if is_behind_base and upto < in_base[0] else 0 %}

@@ -38,10 +38,10 @@
 {% macro _optimize_one(node, kind, keep_batches, policy, dry_run) %}
     {% set relation = collapsing._built_relation(node) %}
     {% set settings = collapsing._ledger_settings(node) if kind == 'ledger' %}
-    {% do collapsing._check_optimizable(node.name, settings) if settings %}
+    {% do collapsing._check_optimizable(settings) if settings %}
     {% do collapsing._check_not_fed_on(node, 'optimized') if settings %}
     {% set batches = collapsing._batches_of(relation) %}
-    {% do collapsing._check_manifest(node.name, relation, settings, batches) if settings %}
+    {% do collapsing._check_manifest(relation, settings, batches) if settings %}
     {% set due = collapsing._due(relation, settings, batches, keep_batches, policy) %}
     {% set marked = ' (dry run: nothing was changed)' if dry_run and due.is_due else '' %}
     {% do collapsing._say(node.name, due.says ~ marked) if policy or dry_run %}
@@ -112,10 +112,10 @@
 
 
 {# Raises an error about a ledger that would take rows for new again, once an optimize has left them out. #}
-{% macro _check_optimizable(model_name, settings) %}
+{% macro _check_optimizable(settings) %}
     {% if collapsing._keeps_what_it_reads(settings) %}
         {{ collapsing._raise(
-            model_name, "it cannot be optimized without the setting 'block': each run compares its whole stage with the rows that it keeps,"
+            settings.model, "it cannot be optimized without the setting 'block': each run compares its whole stage with the rows that it keeps,"
             ~ ' and would append again those that optimize leaves out'
         ) }}
     {% endif %}

@@ -1,13 +1,12 @@
 {#
     Returns a subquery of the merged groups: those that still have a live row. `types` as _types_of returns them, `rows` as
-    _visible_rows gives them; without it all rows of the projection.
+    _visible_rows gives them.
 
     Where measures keep values, the partials are added up by group and value first: what is left of a value tells whether it is there.
 #}
-{% macro _final_of_projection(projection, settings, types, rows=none) %}
+{% macro _final_of_projection(projection, settings, types, rows) %}
 {%- set groups = settings.group_by.keys() | list -%}
 {%- set values = collapsing._value_measures(settings.measures) -%}
-{%- set parts = rows or projection -%}
 (
     select
         {%- for group in groups %}
@@ -17,7 +16,7 @@
         {{ collapsing._merged_measure(projection, measure, types, settings.measures) }} as {{ adapter.quote(measure.name) }}
         {{- ',' if not loop.last }}
         {%- endfor %}
-    from {{ collapsing._partials_by_value(projection, parts, settings, groups, types) | indent(4) if values else parts }}
+    from {{ collapsing._partials_by_value(projection, rows, settings, groups, types) | indent(4) if values else rows }}
     {%- if values %}
     where
         ledger_part = 0

@@ -114,7 +114,7 @@
                 ~ column.dtype ~ ': a group has texts there that are equal and read differently, and shows one of them. Group by the column itself; given: ' ~ given
             ) }}
         {% endfor %}
-        {#- how many values a column has is the same in a row and its cancel row; how often a condition holds may not be -#}
+        {#- count(column) takes a row and its cancel row alike; count_if(condition) may not -#}
         {% set is_counted = function == 'count' and is_plain %}
         {% do collapsing._check_unlike(setting, given, condition, read) if read.input == 'signed' and not is_counted %}
         {% do depends_on.append('ansi') if not is_plain %}

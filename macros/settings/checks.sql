@@ -54,7 +54,7 @@
 
 
 {# Raises an error if a setting that the engine needs is missing, or one that it ignores is given. #}
-{% macro _check_engine(model_name, settings, given) %}
+{% macro _check_engine(settings, given) %}
     {% set engine = collapsing._engine(settings) %}
     {% set name = settings.engine ~ (' with input: signed' if settings.input == 'signed' else '') %}
     {% if settings.input == 'signed' and not engine.variant.endswith('__signed') %}
@@ -63,19 +63,19 @@
             {% do signed.append(other) %}
         {% endfor %}
         {{ collapsing._raise(
-            model_name, "setting 'input: signed' is for the engines " ~ signed | join(' and ') ~ '; ' ~ settings.engine ~ ' has no cancel rows'
+            settings.model, "setting 'input: signed' is for the engines " ~ signed | join(' and ') ~ '; ' ~ settings.engine ~ ' has no cancel rows'
         ) }}
     {% endif %}
     {% for setting in ['key'] + engine.needs if not settings[setting] %}
         {{ collapsing._raise_setting(
-            model_name, setting,
+            settings.model, setting,
             ('a column' if setting == 'sign' else 'a column or a list of columns') ~ ' (the engine ' ~ name ~ ' needs it'
             ~ (': ' ~ engine.because if setting != 'key') ~ ')', 'nothing'
         ) }}
     {% endfor %}
     {% for setting in engine.ignores if setting in given %}
         {{ collapsing._raise(
-            model_name, "setting '" ~ setting ~ "' has no effect with engine '" ~ name ~ "': remove it (" ~ engine.because ~ ')'
+            settings.model, "setting '" ~ setting ~ "' has no effect with engine '" ~ name ~ "': remove it (" ~ engine.because ~ ')'
         ) }}
     {% endfor %}
 {% endmacro %}

@@ -32,11 +32,11 @@
         'optimize': given.get('optimize', 'manual'),
         'shards': given.get('shards')
     } %}
-    {% do collapsing._check_engine(model_name, settings, given) %}
-    {% do collapsing._check_together(model_name, settings, given) %}
-    {% do collapsing._check_combine(model_name, settings) %}
-    {% do collapsing._check_retention(model_name, settings) %}
-    {% do collapsing._check_optimize(model_name, settings) %}
+    {% do collapsing._check_engine(settings, given) %}
+    {% do collapsing._check_together(settings, given) %}
+    {% do collapsing._check_combine(settings) %}
+    {% do collapsing._check_retention(settings) %}
+    {% do collapsing._check_optimize(settings) %}
     {% set shards = settings.shards %}
     {% if shards is not none and (shards is not integer or not 2 <= shards <= 1000) %}
         {{ collapsing._raise_setting(model_name, 'shards', 'a whole number from 2 to 1000', shards) }}
@@ -46,65 +46,65 @@
 
 
 {# Raises an error where `optimize` is no share of dead rows, or the ledger cannot be optimized. #}
-{% macro _check_optimize(model_name, settings) %}
+{% macro _check_optimize(settings) %}
     {% set optimize = settings.optimize %}
     {% if optimize not in ['manual', 'auto'] and (optimize is boolean or optimize is not number or not 0 < optimize <= 1) %}
         {{ collapsing._raise_setting(
-            model_name, 'optimize', 'manual, auto, or a share of dead rows above 0 and up to 1, such as 0.3', optimize
+            settings.model, 'optimize', 'manual, auto, or a share of dead rows above 0 and up to 1, such as 0.3', optimize
         ) }}
     {% endif %}
-    {% do collapsing._check_optimizable(model_name, settings) if optimize != 'manual' %}
+    {% do collapsing._check_optimizable(settings) if optimize != 'manual' %}
 {% endmacro %}
 
 
 {# Raises an error if one setting needs another, or two mean the same. #}
-{% macro _check_together(model_name, settings, given) %}
+{% macro _check_together(settings, given) %}
     {% if settings.sign and settings.is_deleted %}
-        {{ collapsing._raise(model_name, "settings 'sign' and 'is_deleted' both mark deletes: give one of them") }}
+        {{ collapsing._raise(settings.model, "settings 'sign' and 'is_deleted' both mark deletes: give one of them") }}
     {% elif settings.deletes == 'unversioned' and not (settings.sign or settings.is_deleted) %}
-        {{ collapsing._raise(model_name, "setting 'deletes: unversioned' needs 'sign' or 'is_deleted', which mark deletes") }}
+        {{ collapsing._raise(settings.model, "setting 'deletes: unversioned' needs 'sign' or 'is_deleted', which mark deletes") }}
     {% elif settings.deletes == 'unversioned' and not settings.block %}
         {{ collapsing._raise(
-            model_name, "setting 'deletes: unversioned' needs 'block': without it the whole stage is one block, in which no delete of an upserted key applies"
+            settings.model, "setting 'deletes: unversioned' needs 'block': without it the whole stage is one block, in which no delete of an upserted key applies"
         ) }}
     {% elif settings.on_bad_rows == 'reject' and not settings.block %}
         {{ collapsing._raise(
-            model_name, "setting 'on_bad_rows: reject' needs 'block': without it every run would reject the same rows again"
+            settings.model, "setting 'on_bad_rows: reject' needs 'block': without it every run would reject the same rows again"
         ) }}
     {% elif settings.block and settings.block | lower in settings.order_by | map('lower') %}
         {{ collapsing._raise(
-            model_name, "setting 'order_by' orders the rows of a block: it must not name the column of the setting 'block', " ~ settings.block
+            settings.model, "setting 'order_by' orders the rows of a block: it must not name the column of the setting 'block', " ~ settings.block
         ) }}
     {% elif 'on_changed_block' in given and not settings.block %}
         {{ collapsing._raise(
-            model_name, "setting 'on_changed_block' needs 'block': without it every run reads the whole stage"
+            settings.model, "setting 'on_changed_block' needs 'block': without it every run reads the whole stage"
         ) }}
     {% endif %}
 {% endmacro %}
 
 
 {# Raises an error if `combine` names a column that orders or identifies rows: such values cannot be merged. #}
-{% macro _check_combine(model_name, settings) %}
+{% macro _check_combine(settings) %}
     {% set combine = settings.combine %}
     {% if combine is not mapping or combine.values() | select('string') | list | length != combine | length %}
         {{ collapsing._raise_setting(
-            model_name, 'combine', 'a mapping of a column to SQL over old.<column> and new.<column>', combine
+            settings.model, 'combine', 'a mapping of a column to SQL over old.<column> and new.<column>', combine
         ) }}
     {% elif combine and not collapsing._engine(settings).repeatable and not settings.block %}
         {{ collapsing._raise(
-            model_name,
+            settings.model,
             "setting 'combine' of the engine " ~ settings.engine ~ " needs 'block': without it every run would combine the whole stage again"
         ) }}
     {% endif %}
     {% set fixed = settings.key + settings.version + settings.order_by + [settings.sign, settings.is_deleted, settings.block] %}
     {#- Spark does not distinguish upper and lower case in names -#}
     {% if combine | map('lower') | unique | list | length < combine | length %}
-        {{ collapsing._raise_setting(model_name, 'combine', 'a mapping of different columns', combine) }}
+        {{ collapsing._raise_setting(settings.model, 'combine', 'a mapping of different columns', combine) }}
     {% endif %}
     {% for column in combine %}
         {% if column | lower in fixed | select | map('lower') %}
             {{ collapsing._raise(
-                model_name,
+                settings.model,
                 "setting 'combine' cannot combine '" ~ column ~ "': key, version, order and delete columns come from the newest event"
             ) }}
         {% endif %}
@@ -113,20 +113,20 @@
 
 
 {# Raises an error if a retention cannot be subtracted from the greatest version, which must be a single number or time. #}
-{% macro _check_retention(model_name, settings) %}
+{% macro _check_retention(settings) %}
     {% set retention = settings.tombstone_retention %}
     {% do return(none) if retention is none %}
     {% if retention is boolean or retention is not number and (retention is not string or retention == '') %}
         {{ collapsing._raise_setting(
-            model_name, 'tombstone_retention', "SQL that can be subtracted from a version, such as 1000 or 'interval 7 days'", retention
+            settings.model, 'tombstone_retention', "SQL that can be subtracted from a version, such as 1000 or 'interval 7 days'", retention
         ) }}
     {% elif settings.partition_by %}
         {{ collapsing._raise(
-            model_name, "settings 'tombstone_retention' and 'partition_by' exclude each other: an older row of another partition would be live again"
+            settings.model, "settings 'tombstone_retention' and 'partition_by' exclude each other: an older row of another partition would be live again"
         ) }}
     {% elif settings.version | length != 1 %}
         {{ collapsing._raise(
-            model_name, "setting 'tombstone_retention' is subtracted from the greatest version: it needs a 'version' of one column; given: "
+            settings.model, "setting 'tombstone_retention' is subtracted from the greatest version: it needs a 'version' of one column; given: "
             ~ (settings.version | join(', ') or 'nothing')
         ) }}
     {% endif %}
@@ -170,7 +170,7 @@
         'on_bad_rows': 'fail', 'on_changed_block': 'ignore', 'counts_blocks': false, 'count_decisions': false,
         'tombstone_retention': none
     } %}
-    {% do collapsing._check_optimize(model_name, settings) %}
+    {% do collapsing._check_optimize(settings) %}
     {{ return(settings) }}
 {% endmacro %}
 

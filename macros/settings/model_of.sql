@@ -95,9 +95,9 @@
 {% endmacro %}
 
 
-{# Returns the code of a model and of the models that it reads, as one text. #}
-{% macro _code_read_by(node) %}
-    {{ return(collapsing._lineage_of(node) | map(attribute='raw_code') | select | join('\n')) }}
+{# Returns the code of this model and of the models that it reads, as one text. #}
+{% macro _code_read() %}
+    {{ return(collapsing._lineage_of(model) | map(attribute='raw_code') | select | join('\n')) }}
 {% endmacro %}
 
 

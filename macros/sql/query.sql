@@ -42,10 +42,9 @@
 
 
 {#
-    Caches the rows of a query once they are read, all of them by the next statement, and returns the session's temporary view that they
-    are read from, until _drop_cached drops it. A query that is not costly is a view alone. So is each where there is no cache: there it
-    reads the same blocks each time. Spark finds cached rows by their query, not by their name: the condition, which its optimizer
-    removes, keeps this run from the rows that a killed one may have left in a server, and from those of another ledger.
+    Returns a temporary view of a query's rows. The next statement caches all of them, and _drop_cached drops them. With `is_costly` false,
+    or where there is no cache, it is a view alone, from which each statement reads the same blocks again. Spark finds cached rows by their
+    query, not by a name: the condition, which its optimizer removes, keeps them apart from those of other ledgers and of killed runs.
 #}
 {% macro _cache(relation, what, sql, is_costly=true) %}
     {% set view = collapsing._cached_view(relation, what) %}

@@ -16,8 +16,8 @@
 
 {#
     Returns the condition that a row is of the base or of a batch after it, `ledger_batch = base or ledger_batch > -base`, with the base
-    named once: for a second subquery Spark would list the partitions again, and might find another base. It has to lie between two
-    numbers, which is one comparison of its distance from their middle: both are the batch of a base; of another batch 1 - batch and 0.
+    named once: for a second subquery Spark would list the partitions again, and might find another base. So the base is between
+    1 - ledger_batch and 0, or for a row of a base it is ledger_batch; both are one comparison of its distance from the middle.
 #}
 {% macro _is_base_or_later(base) %}
     {{ return(

@@ -8,4 +8,6 @@
 select
     label,
     cast(ratio as string) as ratio
-from {{ collapsing._final_of_projection(ref('unit_projection'), settings, {'ledger_sum_ratio': 'double'}, none) }}
+from {{ collapsing._final_of_projection(
+    ref('unit_projection'), settings, {'ledger_sum_ratio': 'double'}, ref('unit_projection')
+) }}

@@ -16,4 +16,4 @@ select
     live_rows,
     total,
     cast(mean as string) as mean
-from {{ collapsing._final_of_projection(ref('unit_projection'), settings, types, none) }}
+from {{ collapsing._final_of_projection(ref('unit_projection'), settings, types, ref('unit_projection')) }}

@@ -16,4 +16,4 @@
     'ledger_count_different': 'bigint'
 } %}
 
-select * from {{ collapsing._final_of_projection(ref('unit_projection'), settings, types, none) }}
+select * from {{ collapsing._final_of_projection(ref('unit_projection'), settings, types, ref('unit_projection')) }}
