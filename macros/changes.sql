@@ -3,7 +3,7 @@
     {% do collapsing._check_relation('changes', ledger) %}
     {% if after is not integer or after < 0 %}
         {{ collapsing._raise(
-            ledger.identifier, "changes needs 'after', the number of the last batch already read (0 for none); given: " ~ tojson(after, after | string)
+            ledger.identifier, "changes needs 'after', the number of the last batch already read (0 for none); given: " ~ collapsing._shown(after)
         ) }}
     {% endif %}
     {% set node = collapsing._model_of(ledger) %}
@@ -11,8 +11,11 @@
     {% do collapsing._check_one_shard(node) %}
     {% do return(collapsing._visible_rows(ledger)) if after == 0 %}
     {% set batches = collapsing._batches_of(collapsing._named(ledger)) %}
-    {% if batches and after > batches.last %}
-        {{ collapsing._raise(node.name, 'changes has no batch ' ~ after ~ ' to go on after: the last batch is ' ~ batches.last) }}
+    {% set last = batches.last if batches else 0 %}
+    {% if after > last and (batches or collapsing._has_no_batch(ledger)) %}
+        {{ collapsing._raise(
+            node.name, 'changes has no batch ' ~ after ~ ' to go on after: the last batch is ' ~ (last or 'none')
+        ) }}
     {% endif %}
     {% set gone = 'changes after=' ~ after ~ ' are gone: the ledger was optimized or rebuilt at a later batch' %}
     {% set advice = '. Read it from the beginning (after=0) and rebuild the model that reads it' %}

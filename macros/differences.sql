@@ -27,7 +27,7 @@ union all
         or known and given | map('lower') | reject('in', known | map('lower') | list) | list %}
         {{ collapsing._raise(
             model.name if model is defined else '?', "'columns' must be a column or a list of columns"
-            ~ (' (' ~ known | join(', ') ~ ')' if known else '') ~ '; given: ' ~ (tojson(columns, columns | string) if columns else 'nothing')
+            ~ (' (' ~ known | join(', ') ~ ')' if known else '') ~ '; given: ' ~ (collapsing._shown(columns) if columns else 'nothing')
         ) }}
     {% endif %}
     {{ return(given) }}

@@ -23,7 +23,8 @@
     {% set columns = collapsing._stage_columns('select * from ' ~ stage, settings) %}
     {% set is_key = collapsing._is_given_key(node.name, settings, columns, key) %}
     {% set decided = collapsing.decisions(ledger, '(select * from ' ~ stage ~ ' where ' ~ is_key ~ ')') %}
-    {% set rows = '(select * from ' ~ collapsing._visible_rows(ledger) ~ ' where ' ~ is_key ~ ')' if collapsing._batches_of(ledger) %}
+    {% set rows = '(select * from ' ~ collapsing._visible_rows(ledger) ~ ' where ' ~ is_key ~ ')' %}
+    {% set rows = rows if collapsing._batches_of(ledger) else none %}
     {{ return(collapsing._told_in_order(decided, rows, settings, columns, collapsing._types_of(ledger) | list)) }}
 {% endmacro %}
 
@@ -35,10 +36,13 @@
         {{ return(stage) }}
     {% endif %}
     {% set nodes = [collapsing._asked_stage('explain_key', stage)] if stage is string else collapsing._stages_of(node) %}
+    {% set names = [] %}
+    {% for one in nodes if nodes | length != 1 %}
+        {% do names.append(one.source_name ~ '.' ~ one.name if one.resource_type == 'source' else collapsing._name_to_ask(one)) %}
+    {% endfor %}
     {% if nodes | length != 1 %}
         {{ collapsing._raise(
-            node.name, "explain_key needs 'stage' where a model reads more than its stage: ref() or the name of one of "
-            ~ nodes | map(attribute='name') | join(', ')
+            node.name, "explain_key needs 'stage' where a model reads more than its stage: ref() or the name of one of " ~ names | join(', ')
         ) }}
     {% endif %}
     {{ return(collapsing._relation_of_stage('explain_key', nodes[0])) }}
@@ -215,7 +219,7 @@ states as (
 {% macro _print_life(node, key, rows, undos) %}
     {% set undoes = dict(undos | map('list')) %}
     {% set nothing = '' if rows else ': nothing of it is staged, and nothing was appended' %}
-    {% do print(node.name ~ ', key ' ~ tojson(key, key | string) ~ nothing) %}
+    {% do print(node.name ~ ', key ' ~ collapsing._shown(key) ~ nothing) %}
     {% do print('  %-6s %-9s %-14s %s' | format('batch', 'step', 'what', 'row')) if rows %}
     {% for row in rows %}
         {% set is_undo = row[1] in undoes and row[2] == 'appended' %}

@@ -5,8 +5,10 @@
     {% do collapsing._check_built(relation) if model is defined %}
     {% set node = collapsing._model_of(relation) %}
     {% set name = node.name if node else relation %}
+    {#- a Python date or datetime, such as run_started_at -#}
+    {% set as_of = as_of | string if as_of.isoformat else as_of %}
     {% if as_of is not none and as_of is not string and (as_of is not integer or as_of < 0) %}
-        {{ collapsing._raise(name, "final's as_of must be a batch number or a timestamp; given: " ~ as_of) }}
+        {{ collapsing._raise(name, "final's as_of must be a batch number or a timestamp; given: " ~ collapsing._shown(as_of)) }}
     {% elif across_partitions is not boolean %}
         {{ collapsing._raise(name, "final's across_partitions must be true or false; given: " ~ across_partitions) }}
     {% endif %}
@@ -106,8 +108,8 @@
 
 {# Returns the number of the batch that `as_of` stands for, a number or a timestamp. Raises an error unless it is there. #}
 {% macro _state_asked_for(node, relation, as_of) %}
-    {% set number = collapsing._batch_at(node, as_of) if as_of is string else as_of %}
     {% set ledger = collapsing._ledger_of(node) %}
+    {% set number = collapsing._batch_at(node, ledger, relation, as_of) if as_of is string else as_of %}
     {% set table = adapter.get_relation(ledger.database, ledger.schema, ledger.alias) %}
     {#- none where it is not there, or the projection is that of another environment -#}
     {% set followed = collapsing._batches_of(table) if collapsing._kind_if_any(node) == 'projection' and table is not none
@@ -119,12 +121,14 @@
 
 
 {#
-    Returns the number of the last batch that a ledger, or the ledger that a projection follows, had finished at a moment: text that
-    Spark takes for a timestamp, in the session's time zone unless it names its own.
+    Returns the number of the last batch that `ledger`, of which `relation` is the table or a projection, had finished at a moment: text that
+    Spark takes for a timestamp, in the session's time zone unless it names its own. With --defer both are of another environment.
 #}
-{% macro _batch_at(node, moment) %}
-    {% set ledger = collapsing._ledger_of(node) %}
-    {% set history = collapsing._history_of(collapsing._built_relation(ledger)) %}
+{% macro _batch_at(node, ledger, relation, moment) %}
+    {% set other = ledger.defer_relation if relation.schema != node.schema else none %}
+    {% set history = collapsing._history_of(
+        api.Relation.create(other.database, other.schema, other.alias) if other else collapsing._built_relation(ledger)
+    ) %}
     {% set sql %}
         select
             any_value(asked) is null,
@@ -137,7 +141,7 @@
     {% endset %}
     {% set row = collapsing._rows_of(sql)[0] %}
     {% if row[0] %}
-        {{ collapsing._raise(node.name, "final's as_of must be a batch number or a timestamp; given: " ~ moment) }}
+        {{ collapsing._raise(node.name, "final's as_of must be a batch number or a timestamp; given: " ~ collapsing._shown(moment)) }}
     {% elif row[1] %}
         {{ collapsing._raise(
             node.name, 'final has no state as_of=' ~ moment ~ ' yet: that is in the future, and the last batch is ' ~ (row[3] or 'none')
@@ -152,14 +156,22 @@
 {% endmacro %}
 
 
+{# Returns whether a relation without batches is a table, which will have some: not under --empty, where none has. #}
+{% macro _has_no_batch(relation) %}
+    {% set table = load_relation(relation) %}
+    {{ return(not flags.EMPTY and table is not none and not table.is_view) }}
+{% endmacro %}
+
+
 {#
     Raises an error: the requested state is older than any that the ledger or projection still has, or newer than `last`, the last batch of
     what a projection follows. The state 0, before the first batch, goes with the first one.
 #}
 {% macro _check_batch_is_there(name, relation, as_of, last=none) %}
     {% set batches = collapsing._batches_of(collapsing._named(relation)) %}
-    {% if batches and as_of > (last or batches.last) %}
-        {{ collapsing._raise(name, 'final has no state as_of=' ~ as_of ~ ' yet: the last batch is ' ~ (last or batches.last)) }}
+    {% set last = last or (batches.last if batches else 0) %}
+    {% if as_of > last and (batches or collapsing._has_no_batch(relation)) %}
+        {{ collapsing._raise(name, 'final has no state as_of=' ~ as_of ~ ' yet: the last batch is ' ~ (last or 'none')) }}
     {% elif batches and as_of < batches.first and (as_of or batches.base or batches.first > 1) %}
         {{ collapsing._raise(
             name, 'final has no state as_of=' ~ as_of ~ ': ' ~ relation.identifier ~ ' was '

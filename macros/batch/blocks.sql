@@ -1,4 +1,4 @@
-{# Returns SQL that is true for rows of these blocks: tokens compared in their own type, so that Spark opens their files alone. #}
+{# Returns SQL that is true for rows of these blocks: tokens compared in their own type, so that Spark opens only their files. #}
 {% macro _is_block_in(settings, columns, tokens) %}
     {% do return('false') if not tokens %}
     {% set block = adapter.quote(settings.block) %}
@@ -18,7 +18,7 @@
     without an exponent, which ANSI mode decides about, and without zeros at the end.
 #}
 {% macro _token(settings, columns, of=none) %}
-    {% set block = collapsing._arrival(settings, of) %}
+    {% set block = collapsing._arrival(settings, columns, of) %}
     {% set dtype = collapsing._token_type(settings, columns) if settings.block else 'string' %}
     {% do return('cast(unix_micros(' ~ block ~ ') as string)') if dtype == 'timestamp' %}
     {% do return('format_number(' ~ block ~ ", '0." ~ '#' * 38 ~ "')") if dtype.startswith('decimal') %}
@@ -26,15 +26,21 @@
 {% endmacro %}
 
 
-{# Returns SQL for the token of a block as it is staged, by which the blocks of a batch are ordered; NULL without a token. #}
-{% macro _arrival(settings, of=none) %}
-    {{ return((of ~ '.' if of else '') ~ adapter.quote(settings.block) if settings.block else 'cast(null as string)') }}
+{#
+    Returns SQL for the token of a block as it is staged, by which the blocks of a batch are ordered; NULL without a token. For a column
+    with a collation it is plain text: two tokens that the collation takes for equal are two blocks.
+#}
+{% macro _arrival(settings, columns, of=none) %}
+    {% do return('cast(null as string)') if not settings.block %}
+    {% set block = (of ~ '.' if of else '') ~ adapter.quote(settings.block) %}
+    {{ return('cast(' ~ block ~ ' as string)' if ' collate ' in collapsing._token_type(settings, columns) | lower else block) }}
 {% endmacro %}
 
 
 {# Returns how tokens are written as text, 'none' without a token: where that changes, every block would be another one. #}
 {% macro _token_form(settings, columns) %}
     {% set dtype = collapsing._token_type(settings, columns) if settings.block else 'none' %}
+    {% do return('number') if dtype.startswith('decimal') or dtype in ['tinyint', 'smallint', 'int', 'bigint'] %}
     {{ return(dtype if dtype in ['none', 'timestamp', 'timestamp_ntz', 'date', 'binary', 'float', 'double'] else 'text') }}
 {% endmacro %}
 

@@ -5,7 +5,7 @@
         staged      how many rows the block, or the batch, had when it was planned
         planned_in  the batch
         run_id      dbt's invocation_id
-        planned_at  when the manifest was written
+        planned_at  when the manifest was written; of a block, when its rows had been read: a file may be written in between
     and in the row of the batch alone
         blocks, decisions, states, cancels, tombstones, seconds   as in <ledger>__history
         undoes      of a batch that takes an earlier one back: that one
@@ -112,18 +112,19 @@
     Writes the manifest of a batch. One that a killed run wrote under its number is overwritten, never added to. The manifest of a rebuilt ledger
     keeps the history of the batches before it, of which nothing else counts any more.
 
-    batch      {number, states, cancels, tombstones}
+    batch      {number, states, cancels, tombstones}, and `read_at`, when its blocks were read, if it has any
     blocks     SQL for rows of token and number of rows; of the batch itself the token is NULL
     of_batch   {column: SQL} of what only the batch's own row has
 #}
 {% macro _write_manifest_rows(ledger, batch, stored_as, begun_at, blocks, of_batch) %}
     {% set manifest = collapsing._manifest_relation(ledger) %}
-    {% set seconds = (modules.datetime.datetime.utcnow() - begun_at).total_seconds() %}
     {% do collapsing._create_beside(
         manifest, ledger, 'block string, staged bigint, planned_in int, blocks bigint, decisions map<string, bigint>, states bigint, cancels bigint, '
         ~ 'tombstones bigint, undoes int, unread boolean, seconds double, run_id string, planned_at timestamp_ltz, ledger_batch int'
     ) %}
     {% do collapsing._create_history(ledger) %}
+    {% set now = modules.datetime.datetime.utcnow() %}
+    {% set seconds, since_read = (now - begun_at).total_seconds(), (now - (batch.read_at or now)).total_seconds() %}
     {% set of_batch = dict({
         'blocks': 'null', 'decisions': 'null', 'states': batch.states, 'cancels': batch.cancels, 'tombstones': batch.tombstones,
         'undoes': 'null', 'unread': 'null', 'seconds': seconds
@@ -140,7 +141,7 @@
             if(block is null, cast({{ of_batch[column] }} as {{ dtype }}), null) as {{ column }},
             {%- endfor %}
             '{{ invocation_id }}' as run_id,
-            now() as planned_at
+            timestamp_micros(unix_micros(now()) - if(block is null, 0, {{ (1000000 * since_read) | int }})) as planned_at
         from values {{ blocks | join(', ') }} as planned (block, staged)
     {% endset %}
     {% if stored_as > 0 %}

@@ -1,8 +1,8 @@
 {#
     Caches the rows that no batch has folded yet, as they are staged, with the number of the batch that takes them (ledger_batch); returns
-    the temporary `view` that they are read from, and whether they have the column `ledger_file`, the file of each (`has_files`). The stage
-    is read here and nowhere else, so that every later step sees the same rows. A row without a block token is among them: it is bad, and
-    has to be seen.
+    the temporary `view` that they are read from, and whether they have the column `ledger_file`, the file of each (`has_files`). The fold
+    reads the stage here and nowhere else, so that every later step sees the same rows, unless the cache loses them. A row without a block
+    token is among them: it is bad, and has to be seen.
 #}
 {% macro _cache_unread(query, ledger, settings, columns, folded, number) %}
     {% set names = collapsing._row_list(columns | map(attribute='name')) %}
@@ -25,19 +25,22 @@
         unread   SQL that is true for the rows to fold; none for all
         bounds   SQL over the ledger's key columns, alias `stored`: outside of it no key of the batch can lie; or none
         within   the same over the key columns of the unread rows
+        read_at  when all of them had been read, in UTC
         undone   batches that were taken back, and those that took them back: no lookup may see them
 #}
 {% macro _plan_batch(unread, ledger, settings, columns, number, manifest) %}
     {% set batch = collapsing._profile_unread(unread.view, settings, columns) %}
+    {% do batch.update({'read_at': modules.datetime.datetime.utcnow()}) %}
     {% set duplicates = collapsing._duplicate_blocks(unread.view, settings, columns) if unread.has_files and batch.rows else [] %}
     {% do collapsing._check_bad_rows(unread.view, ledger, settings, batch, duplicates) if batch.bad or duplicates %}
     {% set conditions = [] %}
     {#- what a cache has lost is read again: a block that lands meanwhile is not of this batch -#}
     {% set tokens = batch.blocks | map(attribute='token') | list %}
     {% do conditions.append(collapsing._is_block_in(settings, columns, tokens)) if settings.block %}
-    {% do conditions.append('not (' ~ collapsing._is_bad(settings) ~ ')') if batch.bad or not settings.block %}
-    {#- without tokens only its key can tell: it is outside of the range in which keys are looked up -#}
-    {% do conditions.append(batch.within) if batch.within and not settings.block %}
+    {#- nor is a row that joins it outside of the range in which keys are looked up: in a server rows land at any time -#}
+    {% set may_grow = not settings.block or not collapsing._is_sole_writer() %}
+    {% do conditions.append('not (' ~ collapsing._is_bad(settings) ~ ')') if batch.bad or may_grow %}
+    {% do conditions.append(batch.within) if batch.within and may_grow %}
     {% do batch.update({
         'number': number, 'is_numbered': true, 'unread': conditions | join(' and ') or none, 'undone': manifest.undone
     }) %}
@@ -79,7 +82,7 @@
 
 {# Returns the query of _profile_unread: a row for each block, in the order of their tokens, and then one for all rows. #}
 {% macro _profile_query(unread, settings, columns, bounded, reasons) %}
--- all but the arrival: a token's own value may be one that Python has not, such as a time in the year 1
+{#- all but the arrival: a token's own value may be one that Python has not, such as a time in the year 1 -#}
 select
     is_total,
     token,
@@ -107,7 +110,7 @@ from (
     from (
         select
             {{ collapsing._token(settings, columns) }} as ledger_block,
-            {{ collapsing._arrival(settings) }} as ledger_arrival,
+            {{ collapsing._arrival(settings, columns) }} as ledger_arrival,
             {{ collapsing._bad_reason(settings) }} as ledger_reason
             {%- for column in bounded %},
             {{ adapter.quote(column.name) }}
@@ -141,11 +144,11 @@ order by is_total, arrival
 {#
     Returns whether each key has one row in a batch of many rows, as in a first load from a table: sorting them by key would take most
     of its time. Of fewer rows that is not asked, for the question costs more than the answer saves; nor where the engine sorts rows
-    for its own rules, or where other rows may be read later, of which the answer may not be true: without a cache, or block tokens.
+    for its own rules, or where other rows may be read later, of which the answer may not be true: in a server, and without block tokens.
 #}
 {% macro _has_each_key_once(unread, settings, batch) %}
     {% set engine = collapsing._engine(settings) %}
-    {% if batch.rows < 100000 or not engine.looks_up or engine.unread or not collapsing._has_cache() or not settings.block %}
+    {% if batch.rows < 100000 or not engine.looks_up or engine.unread or not collapsing._is_sole_writer() or not settings.block %}
         {{ return(false) }}
     {% endif %}
     {{ return(not collapsing._rows_of(

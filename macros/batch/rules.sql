@@ -149,11 +149,18 @@
         ~ '): remove from the stage the rows that must not come back'
     ) if read %}
     {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
-    {% if settings.block and manifest is not none %}
+    {% set folded = collapsing._is_committed(batches) ~ ' and block is not null'
+        ~ (' and planned_in not in (' ~ undone | join(', ') ~ ')' if undone) %}
+    {% if not settings.block and manifest is not none
+        and collapsing._rows_of('select 1 from ' ~ manifest ~ ' where ' ~ folded ~ ' limit 1') %}
+        {{ collapsing._raise(
+            model.name, "it has folded blocks, and without the setting 'block' a full refresh cannot tell whether the stage still has them all:"
+            ~ ' to build the ledger from what is left, drop the table ' ~ ledger ~ ' first'
+        ) }}
+    {% elif settings.block and manifest is not none %}
         {% set row = collapsing._rows_of(
             "select count(*), concat_ws(', ', slice(sort_array(collect_list(block)), 1, 3)) from (select block from " ~ manifest
-            ~ ' where ' ~ collapsing._is_committed(batches) ~ ' and block is not null'
-            ~ (' and planned_in not in (' ~ undone | join(', ') ~ ')' if undone) ~ ' except select '
+            ~ ' where ' ~ folded ~ ' except select '
             ~ collapsing._token(settings, columns) ~ ' from ' ~ collapsing._in_shard('(\n' ~ query ~ '\n)', settings) ~ ')'
         )[0] %}
         {% if row[0] %}

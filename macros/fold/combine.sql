@@ -72,7 +72,8 @@ named_struct(
 {# Returns the fields of one event as {name, dtype}, in the engine's sequence: the struct is sorted by them. #}
 {% macro _event_fields(settings, columns) %}
     {% set arrival = columns | selectattr('name', 'equalto', settings.block) | first if settings.block else {'dtype': 'string'} %}
-    {% set by_name, fields = {'ledger_arrival': {'name': 'ledger_arrival', 'dtype': arrival.dtype}}, [] %}
+    {% set token = 'string' if ' collate ' in arrival.dtype | lower else arrival.dtype %}
+    {% set by_name, fields = {'ledger_arrival': {'name': 'ledger_arrival', 'dtype': token}}, [] %}
     {% for column in collapsing._kept_columns(columns, settings) %}
         {% if not collapsing._comparable_columns([column]) %}
             {{ collapsing._raise(
@@ -104,7 +105,7 @@ named_struct(
 {#
     Returns SQL for what `combine` makes of old and new, in the type of its column. What does not fit is an error, whatever ANSI
     says: integers come to the SQL as wider ones, in which sums and products do not wrap around; and a decimal has overflowed where it is
-    NULL and the same SQL over doubles is not. SQL that does not take such numbers, as `&` does not, takes them as they are.
+    NULL and the same SQL over doubles is not, nor a 0 that nullif has made NULL. SQL that does not take such numbers, as `&` does not, takes them as they are.
 #}
 {% macro _combined_value(settings, columns, field) %}
     {% set sql, type = settings.combine[field.name], field.dtype %}
@@ -132,9 +133,10 @@ named_struct(
     {% if is_integer or not wide %}
         {{ return('transform(array(' ~ (wide or '(' ~ sql ~ ')') ~ '), value -> ' ~ fitted ~ ')[0]') }}
     {% endif %}
+    {% set is_nulled = ' or try_cast(wide as ' ~ type ~ ') = 0' if 'nullif' in sql | lower else '' %}
     {{ return(
         'zip_with(array((' ~ sql ~ ')), array(' ~ wide ~ '), (value, wide) -> coalesce(try_cast(value as ' ~ type
-        ~ '), if(value is null and wide is null, null, ' ~ misfit ~ ')))[0]'
+        ~ '), if(value is null and (wide is null' ~ is_nulled ~ '), null, ' ~ misfit ~ ')))[0]'
     ) }}
 {% endmacro %}
 

@@ -158,7 +158,7 @@ staged as (
         {{ collapsing._select_list(columns | map(attribute='name'), of='staged') }},
         {{ 'blocks.ledger_batch' if is_planned else 'cast(null as int) as ledger_batch' }},
         {{ collapsing._is_delete(settings) }} as ledger_delete,
-        {{ collapsing._arrival(settings, of='staged') }} as ledger_arrival,
+        {{ collapsing._arrival(settings, columns, of='staged') }} as ledger_arrival,
         coalesce(
             {{ collapsing._bad_reason(settings) }},
             {{ "if(blocks.ledger_batch is null, 'unread', null)" if is_planned else 'null' if batches else "'unread'" }}

@@ -207,7 +207,7 @@ where {{ collapsing._is_appended(settings) }} and appended.ledger_sign is not nu
 select
         {{ collapsing._select_list(collapsing._kept_columns(columns, settings) | map(attribute='name')) }},
         {{ collapsing._is_delete(settings) }} as ledger_delete,
-        {{ collapsing._arrival(settings) }} as ledger_arrival,
+        {{ collapsing._arrival(settings, columns) }} as ledger_arrival,
         {{ collapsing._token(settings, columns) }} as ledger_block,
         {{ 'ledger_batch' if batch.is_numbered else batch.number ~ ' as ledger_batch' }}
     from {{ source }}

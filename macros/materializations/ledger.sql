@@ -1,7 +1,7 @@
 {#
     One run of a ledger, from top to bottom. The model's SQL is the query of its stage, as with a dbt snapshot; what is appended follows
-    from it here. A run that dies anywhere before the commit has changed nothing that a reader sees, and the next run begins again;
-    docs/crash_safety.md says so step by step.
+    from it here. A run that dies anywhere before the commit has changed nothing that a reader sees, unless it has created the
+    table again, and the next run begins again; docs/crash_safety.md says so step by step.
 #}
 {% materialization incremental_ledger, adapter='spark' %}
     {%- set begun_at = modules.datetime.datetime.utcnow() -%}

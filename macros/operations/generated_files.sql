@@ -39,7 +39,9 @@
 {# Returns how a model names a node of the graph. #}
 {% macro _reference_to(node) %}
     {% do return("source('" ~ node.source_name ~ "', '" ~ node.name ~ "')") if node.resource_type == 'source' %}
-    {{ return("ref('" ~ (node.package_name ~ "', '" if node.package_name != project_name else '') ~ node.name ~ "')") }}
+    {% set version = ', v=' ~ tojson(node.version) if node.version not in [none, node.latest_version] else '' %}
+    {% set package = node.package_name ~ "', '" if node.package_name != project_name else '' %}
+    {{ return("ref('" ~ package ~ node.name ~ "'" ~ version ~ ')') }}
 {% endmacro %}
 
 

@@ -22,7 +22,7 @@
 {% macro _check_policy(keep_batches, dead_share, batches, dry_run) %}
     {% set wrong = [] %}
     {% if keep_batches is not integer or keep_batches < 0 %}
-        {% do wrong.append("keep_batches must be a number of batches, 0 or more; given: " ~ tojson(keep_batches, keep_batches | string)) %}
+        {% do wrong.append("keep_batches must be a number of batches, 0 or more; given: " ~ collapsing._shown(keep_batches)) %}
     {% elif batches is not none and (batches is not integer or batches < 1) %}
         {% do wrong.append("batches must be a number of batches, 1 or more; given: " ~ batches) %}
     {% elif dead_share is not none and (dead_share is not number or dead_share is boolean or not 0 < dead_share <= 1) %}

@@ -101,7 +101,7 @@
         {{ collapsing._raise(node.name, "undo's " ~ name ~ ' must be true or false; given: ' ~ given) }}
     {% endfor %}
     {% if batch is not none and (batch is not integer or batch < 1) %}
-        {{ collapsing._raise(node.name, "undo's batch must be the number of a batch; given: " ~ tojson(batch, batch | string)) }}
+        {{ collapsing._raise(node.name, "undo's batch must be the number of a batch; given: " ~ collapsing._shown(batch)) }}
     {% elif choices.redo and choices.unread %}
         {{ collapsing._raise(node.name, "undo takes unread or redo, not both") }}
     {% elif not collapsing._engine(settings).adds_up %}

@@ -42,7 +42,11 @@
 {% macro _relation_of_stage(asked_by, node) %}
     {% set name = node.alias or node.identifier %}
     {% set relation = adapter.get_relation(node.database, node.schema, name) %}
-    {% if relation is none %}
+    {% if node.config.materialized == 'ephemeral' %}
+        {{ exceptions.raise_compiler_error(
+            'collapsing: ' ~ asked_by ~ " reads the stage '" ~ node.name ~ "', which is ephemeral: make it a view"
+        ) }}
+    {% elif relation is none %}
         {{ exceptions.raise_compiler_error(
             'collapsing: ' ~ asked_by ~ " reads the stage '" ~ node.name ~ "', and there is no table or view " ~ node.schema ~ '.' ~ name
             ~ ': build it first'

@@ -7,8 +7,29 @@
 {# Raises an error about one setting: says what is allowed and what was given. #}
 {% macro _raise_setting(model_name, setting, allowed, given) %}
     {{ collapsing._raise(
-        model_name, "setting '" ~ setting ~ "' must be " ~ allowed ~ "; given: " ~ (given if given is string else tojson(given, given | string))
+        model_name, "setting '" ~ setting ~ "' must be " ~ allowed ~ "; given: " ~ (given if given is string else collapsing._shown(given))
     ) }}
+{% endmacro %}
+
+
+{# Returns a value as an error shows what was given: JSON, but for what has no JSON, such as the dates that YAML makes of text. #}
+{% macro _shown(given) %}
+    {% do return('nothing') if given is undefined %}
+    {#- a relation is a mapping that cannot be asked for its items -#}
+    {% do return(given | string) if given.isoformat or given.identifier %}
+    {% set parts = [] %}
+    {% if given is mapping %}
+        {% for name, value in given.items() %}
+            {% do parts.append(collapsing._shown(name) ~ ': ' ~ collapsing._shown(value)) %}
+        {% endfor %}
+        {{ return('{' ~ parts | join(', ') ~ '}') }}
+    {% elif given is sequence and given is not string %}
+        {% for value in given %}
+            {% do parts.append(collapsing._shown(value)) %}
+        {% endfor %}
+        {{ return('[' ~ parts | join(', ') ~ ']') }}
+    {% endif %}
+    {{ return(tojson(given, given | string)) }}
 {% endmacro %}
 
 

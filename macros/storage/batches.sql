@@ -1,6 +1,6 @@
 {#
     Everything is stored by batch: batches, append, append empty, write base, drop and recreate are all that the rest of the
-    package asks of a table. parquet.sql does them on plain parquet, log_formats.sql on formats with a transaction log; callers
+    package asks of a ledger or projection; a table beside a ledger is also overwritten, batch by batch. parquet.sql does them on plain parquet, log_formats.sql on formats with a transaction log; callers
     need not know which. In each, `ledger` is given for a table beside a ledger, such as its manifest.
 
     Batches 1, 2, ... are appended. A base, the batch -n, stands for the batches 1 to n.

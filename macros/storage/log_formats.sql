@@ -14,8 +14,8 @@
 
 
 {#
-    Returns the statement that appends a batch, so that of two writers of its number one is refused. Iceberg replaces a batch of that
-    number. Delta would check each row against `replace where` in code that holds the number: compiled anew in each run, and cold. There
+    Returns the statement that appends a batch, so that two writers of its number do not both count. On Iceberg the second one replaces the
+    first; on Delta it is refused. Delta would check each row against `replace where` in code that holds the number: compiled anew in each run, and cold. There
     the statement reads whether the batch is there, which Delta holds against what others commit meanwhile; this takes half a second, and
     is left out where no other process can write.
 #}

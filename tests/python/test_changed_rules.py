@@ -159,6 +159,7 @@ def test_a_projection_that_another_command_has_brought_further_is_not_set_back(p
     assert project.rows("select many from live_sums") == [(3,)]
 
 
+@pytest.mark.full
 def test_a_joined_ledger_is_marked_with_the_rules_of_the_rows_that_it_has(project) -> None:
     """It was built while nothing had arrived, and by a run that died after its commit."""
     for kind, live in (("inner", 0), ("left", 3)):

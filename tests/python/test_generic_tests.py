@@ -176,6 +176,7 @@ PROJECTIONS = {
     "far": BY_WEIGHT,
     "not_a_number": BY_WEIGHT,
     "lagging": TOTAL,
+    "unread": TOTAL,
 }
 COLLAPSED = {
     "sound": [],
@@ -190,7 +191,7 @@ COLLAPSED = {
     "invented": [("surplus", '{"id":4}', 2, 0), ("versions_not_rising", '{"id":4}', 1, 0)],
 }
 # Models that only the full run has: others by default show the same findings, or those of the same rule.
-IN_FULL = ("invented", "rebuilt", "compacted", "recent", "wrong_price", "far", "of_rebuilt", "stage_recent", *OTHERS)
+IN_FULL = ("invented", "rebuilt", "compacted", "recent", "wrong_price", "far", "unread", "of_rebuilt", "stage_recent", *OTHERS)
 pytestmark = pytest.mark.only("parquet")  # breaks tables by their partitions
 
 
@@ -255,8 +256,9 @@ def broken(make_project, full: bool) -> tuple[DbtProject, dict[tuple[str, str], 
     project.run("seed")
     later = [name for name in PROJECTIONS if name != "lagging"]
     project.run("run", "--exclude", *later, variables={"upto": "b1"})
-    project.run("run", "--exclude", "lagging", variables={"upto": "b3"})
+    project.run("run", "--exclude", "lagging", *(["unread"] if full else []), variables={"upto": "b3"})
     if full:
+        project.run("run", "--empty", "--select", "unread", variables={"upto": "b3"})
         project.run("run", "--full-refresh", "--select", "rebuilt", variables={"upto": "b3"})
     spoil(project, full)
     return project, found(project, "--store-failures", "--exclude", "tag:refused", "test_type:singular")
@@ -359,6 +361,13 @@ def test_equals_recompute_compares_a_projection_that_lags_with_what_it_has_read(
     project, findings = broken
     assert project.rows("select max(ledger_batch) from lagging union all select max(ledger_batch) from sound") == [(1,), (2,)]
     assert findings["equals_recompute", "lagging"] == []
+
+
+@pytest.mark.full
+def test_equals_recompute_does_not_pass_where_a_projection_has_read_nothing(broken) -> None:
+    project, findings = broken
+    assert project.batches("unread") == []
+    assert [row[:2] for row in findings["equals_recompute", "unread"]] == [("expected", 4)]
 
 
 def test_what_a_test_is_not_for_is_refused(broken, full: bool) -> None:

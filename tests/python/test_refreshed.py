@@ -155,6 +155,18 @@ def test_a_full_refresh_without_rows_is_refused_and_leaves_projections(project) 
         assert project.rows("select * from refreshed.sums_live") == before
 
 
+@pytest.mark.full
+def test_a_full_refresh_that_takes_the_setting_block_away_does_not_lose_blocks_unheard(project) -> None:
+    before = project.rows("select * from refreshed.orders")
+    text = (project.directory / "models/orders.sql").read_text()
+    whole = {name: column for name, column in EVENTS.items() if name != "block"}
+    project.write("models/orders.sql", model("ledger(ref('stage_of_states'))", whole))
+    said = " ".join(project.fails("run", "--full-refresh", "--select", "orders").split())
+    assert "it has folded blocks, and without the setting 'block' a full refresh cannot tell whether the stage still has" in said
+    project.write("models/orders.sql", text)
+    assert project.rows("select * from refreshed.orders") == before
+
+
 def test_what_a_dead_run_has_rejected_does_not_count_with_an_undo(project) -> None:
     """The undo gets the number of the batch that was never committed."""
     rejects = project.sql("select * from refreshed.rejecting__rejects")

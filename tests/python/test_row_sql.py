@@ -16,6 +16,7 @@ FITTING = {
     "bits": ("bigint", "6", "old.bits | new.bits | 1", "7L"),
     "hashed": ("bigint", "6", "hash(old.hashed)", "hash(6L)"),
     "gone": ("decimal(38, 0)", "1", "nullif(old.gone, new.gone)", "null"),
+    "nulled": ("decimal(10, 2)", "0.10", "nullif(old.nulled + new.nulled + new.nulled - 0.30, 0)", "null"),
     "it's": ("date", "date'2013-01-01'", "greatest(old.`it's`, new.`it's`)", "date'2013-01-01'"),
 }
 MISFITS = {

@@ -8,7 +8,7 @@ from typing import Any
 import pyspark
 import pytest
 
-from support.dbt_project import LEDGER, Warnings, model, nodes_of
+from support.dbt_project import LEDGER, VIEW, Warnings, model, nodes_of
 
 WRONG_SETTINGS = {
     "of_own_sign": (
@@ -57,6 +57,11 @@ WRONG_SETTINGS = {
         "ledger(ref('stage'))",
         LEDGER | {"engine": "replacing", "partition_by": "day", "tombstone_retention": 5},
         "settings 'tombstone_retention' and 'partition_by' exclude each other",
+    ),
+    "uncompared": (
+        "ledger(ref('nested'))",
+        {"engine": "collapsing", "key": "id", "order_by": "version"},
+        "with the rows that it keeps, and the column 'counts' of type array<map<string,int>> does not compare",
     ),
     "no_settings": ("ledger(ref('stage'))", {}, "a ledger needs settings"),
     "unknown": ("ledger(ref('stage'))", LEDGER | {"keys": "id"}, "unknown setting 'keys'; allowed: engine, key, version"),
@@ -327,6 +332,7 @@ def wrong_settings(make_project, full: bool):
         "models/decided_sums.sql": "select * from {{ collapsing.decisions(ref('sums'), ref('stage')) }}",
         "models/mapped.sql": f"{{{{ config(materialized='view') }}}}\nselect {stage}, map(label, id) as counts, "
         "array(label) as labels",
+        "models/nested.sql": f"{VIEW}select {stage}, array(map(label, id)) as counts",
         "models/beside__history.sql": "{{ config(materialized='view') }}\nselect 1 as one",
         "models/never_built.sql": "{{ config(materialized='view') }}\nselect 1 as one",
         "models/selected.sql": "select * from\n" + model("ledger(ref('stage'))", LEDGER),
@@ -427,7 +433,7 @@ def test_final_and_changes_refuse_what_they_cannot_read(wrong_settings) -> None:
     assert "'columns' must be a column or a list of columns; given: nothing" in wrong_settings["nothing_compared"]
     assert "change_feed needs 'keep'" in wrong_settings["nothing_kept"]
     assert "decisions takes a relation, such as ref('orders'); given: nothing" in wrong_settings["decided_alone"]
-    assert "as_of must be a batch number or a timestamp; given: monday" in wrong_settings["wrong_as_of"]
+    assert 'as_of must be a batch number or a timestamp; given: "monday"' in wrong_settings["wrong_as_of"]
     assert "changes needs 'after'" in wrong_settings["wrong_after"]
     assert "this is a ledger without the setting 'partition_by'" in wrong_settings["no_partitions"]
     assert "decisions needs a ledger; this is a projection" in wrong_settings["decided_sums"]
