@@ -104,11 +104,7 @@ def figures_of(project: Project, name: str) -> dict[str, Any]:
         f" (select count(*) from {{{{ collapsing.final({ref}) }}}}) as live from {{{{ collapsing.changes({ref}, after=0) }}}}"
         f" where `{project.key_of(ledger)}` is not null"  # the row that stands for a batch without rows has no key
     )
-    readers = [
-        other
-        for other, node in project.models("projection").items()
-        if any(read.endswith(f".{name}") for read in node.depends_on.nodes)
-    ]
+    readers = [other for other, node in project.models("projection").items() if ledger.unique_id in node.depends_on.nodes]
     projections = [project.rows(lag_of(name, other)) + [other] for other in (project.built(readers) if readers else [])]
     return {
         "history": [dict(row, decisions=counted(row["decisions"])) for row in history],
@@ -135,7 +131,7 @@ def rejects_of(project: Project, name: str) -> list[tuple[str, int]]:
     if "on_bad_rows" not in str(project.models(*LEDGERS)[name].config.meta):
         return []
     relation = f"{{{{ collapsing.rejects(ref('{name}')) }}}}"
-    column = "reason" if "reason" in columns_of(project, relation) else "ledger_reason"
+    column = "ledger_reason" if "ledger_reason" in columns_of(project, relation) else "reason"
     return [
         (row["reason"], int(row["found"]))
         for row in project.rows(

@@ -186,19 +186,39 @@ class Watch:
     def __init__(self, dbt: Dbt, select: Sequence[str]) -> None:
         self._dbt, self._select = dbt, list(select)
         self.failed_looks = 0  # in a row
-        self.ledgers = {name: Ledger(name) for name in sorted(dbt.models(*self._select) & dbt.models(ALL[0]))}
+        known = dbt.models(ALL[0])
+        self.ledgers = {name: Ledger(name) for name in sorted(dbt.models(*self._select) & known)}
+        self._has_others = len(known) > 1
         if not self.ledgers:
             raise WatchError(f"no ledger is selected by {' '.join(self._select)}")
 
     def look(self) -> bool:
-        """Ask for the figures of each ledger; gives whether a run may find something."""
+        """Ask for the figures of each ledger; gives whether a run may find something. WatchError where nothing can be asked."""
         self.failed_looks += 1  # unless what follows succeeds
-        said = self._dbt.operation("status", format="json")
+        try:
+            told = self._status()
+        except WatchError as error:
+            told = self._status_one_by_one(error)
         self.failed_looks = 0
-        for figures in json.loads(said.splitlines()[-1]):  # of a server that is away dbt 1.10 speaks on stdout too
-            if figures["model"] in self.ledgers:
-                self.ledgers[figures["model"]].figures = figures
+        for ledger in self.ledgers.values():
+            ledger.figures = told.get(ledger.name, {})
         return any(ledger.is_waiting for ledger in self.ledgers.values())
+
+    def _status(self, **asked: str) -> dict[str, dict[str, Any]]:
+        """Give the figures of what is asked for, {model: figures}."""
+        said = self._dbt.operation("status", format="json", **asked)
+        # of a server that is away dbt 1.10 speaks on stdout too
+        return {figures["model"]: figures for figures in json.loads(said.splitlines()[-1])}
+
+    def _status_one_by_one(self, error: WatchError) -> dict[str, dict[str, Any]]:
+        """Give the figures of the ledgers that have any; of others a run says what is wrong. Raises `error` if none has."""
+        told: dict[str, dict[str, Any]] = {}
+        for name in self.ledgers if self._has_others else ():
+            with contextlib.suppress(WatchError):
+                told |= self._status(model=name)
+        if not told:
+            raise error
+        return told
 
     def fold(self) -> tuple[list[Ledger], list[str]]:
         """Run the models; gives the ledgers that have folded a batch or failed, and what is wrong with other models."""

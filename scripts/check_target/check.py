@@ -148,15 +148,19 @@ class Place:
     def _find(profiles: Path, arguments: argparse.Namespace) -> tuple[str, str, str]:
         """Give profile, target and type of the adapter. Raises CannotAsk."""
         try:
-            found = yaml.safe_load((profiles / "profiles.yml").read_text())
+            found = yaml.safe_load((profiles / "profiles.yml").read_text()) or {}
         except OSError as error:
             raise CannotAsk(f"no profiles.yml in {profiles}: {error.strerror}") from None
+        except yaml.YAMLError as error:
+            raise CannotAsk(f"profiles.yml in {profiles} is not valid YAML: {error}") from None
         named = [name for name in found if name != "config"]
         profile = arguments.profile or (named[0] if len(named) == 1 else None)
         if profile not in found:
             raise CannotAsk(f"--profile must be one of {profiles}: {', '.join(named)}; given: {profile or 'nothing'}")
         target = arguments.target or found[profile].get("target", "default")
         outputs = found[profile]["outputs"]
+        if "{{" in target:
+            raise CannotAsk(f"--target must be given, because the profile {profile} takes it from {target}")
         if target not in outputs:
             raise CannotAsk(f"--target must be one of the profile {profile}: {', '.join(outputs)}; given: {target}")
         return profile, target, outputs[target]["type"]

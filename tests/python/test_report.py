@@ -25,7 +25,7 @@ SUMS = {"group_by": ["amount"], "measures": {"n": "count(*)"}}
 
 def _stage(blocks: int) -> str:
     rows = ", ".join(ARRIVED[:blocks])
-    return f"{VIEW}select * from values {rows} as arrived (id, version, is_deleted, amount, block)"
+    return f"{VIEW}select *, 'late' as reason from values {rows} as arrived (id, version, is_deleted, amount, block)"
 
 
 @pytest.fixture(scope="module")

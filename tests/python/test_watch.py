@@ -232,6 +232,27 @@ def test_a_server_that_is_away_for_a_while_is_asked_again_and_one_that_stays_awa
     assert (code, len(said), metrics["collapsing_watch_last_success_timestamp_seconds"]) == (1, 1, 0)
 
 
+def test_a_ledger_that_has_no_figures_is_run_and_does_not_keep_the_others_from_theirs(watch) -> None:
+    asked = []
+
+    def operation(_: str, **given: str) -> str:
+        asked.append(given.get("model"))
+        if given.get("model") in away:
+            raise watch.WatchError(f"dbt run-operation collapsing.status: {away[given.get('model')]}")
+        return json.dumps([{"model": given["model"], "unread_blocks": 0}])
+
+    names = ["broken", "orders", "places", "shops"]
+    project = watch.Watch(SimpleNamespace(models=lambda *_: set(names), operation=operation), watch.ALL)
+    away = {None: "no table", "broken": "no table"}
+    assert project.look() and project.failed_looks == 0 and asked == [None, *names]
+    assert [ledger.is_waiting for ledger in project.ledgers.values()] == [True, False, False, False]
+    asked.clear()
+    away = dict.fromkeys([None, *names], "failed to connect")
+    with pytest.raises(watch.WatchError):
+        project.look()
+    assert project.failed_looks == 1
+
+
 @pytest.mark.parametrize(
     ("has_stopped", "words"),
     [
