@@ -80,7 +80,8 @@
     {% set wanted = collapsing._ledger_columns(collapsing._take_columns(sides), settings, ledger) %}
     {% do collapsing._check_contract(wanted) %}
     {% set changes = collapsing._column_changes(described, wanted, wanted) if fits else {} %}
-    {% set stale = stale or 'the columns of the ledgers that it reads have changed' if changes.added or changes.other else stale %}
+    {% set is_changed = changes.added or changes.other %}
+    {% set stale = stale or ('the columns of the ledgers that it reads have changed' if is_changed else none) %}
     {% do collapsing._say(
         model.name, stale ~ ': building it again from the whole of ' ~ sides | map(attribute='name') | join(', ')
     ) if stale %}

@@ -18,7 +18,7 @@ OTHER = b'{"engine": "other"}'.hex()  # what a table was created for, as its pro
 LEDGER_STEPS = [
     case("describe query", full=True),
     case("cache lazy table `crash__{}__unread", full=True),
-    case("select grouping(", full=True),
+    case("select is_total", full=True),
     case("cache lazy table `crash__{}__classified"),
     case("insert overwrite table crash.{}__manifest"),
     case("drop view"),

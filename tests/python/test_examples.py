@@ -227,18 +227,21 @@ def test_one_batch_of_all_blocks_ends_in_the_same_state(steps, repository):
     repository.run("run", *FOLDED, "--full-refresh")
     for name, held in look(repository).items():
         assert held.final == steps[4][name].final
-        assert len(repository.batches(name)) == 1
+        first, *later = repository.batches(name)
+        # what a base stands for lies beside it until there is another
+        assert not [batch for batch in later if batch > -first], "there is more than one batch"
 
 
 def append(project: DbtProject, name: str, changed: str) -> None:
     """Append a batch that no run has made; its row is the newest live one, changed."""
-    live = f"select max(struct(ledger_batch as newest, *)) as live from {name} where ledger_sign > 0"
+    live = f"select max(struct(abs(ledger_batch) as newest, *)) as live from {name} where ledger_sign > 0"
     kept = project.columns(name, without=("ledger_sign", "ledger_batch"))
     project.sql(f"insert into {name} by name select {kept}, {changed} from (select live.* from ({live}))")
 
 
 def double_a_row(project: DbtProject, name: str) -> None:
-    append(project, name, "ledger_sign, 9999 as ledger_batch")
+    # where no row is live, the copy is none that counts
+    append(project, name, f"{'0Y as ledger_sign' if name in EMPTY else 'ledger_sign'}, 9999 as ledger_batch")
 
 
 def take_a_row_away(project: DbtProject, name: str) -> None:
@@ -246,7 +249,8 @@ def take_a_row_away(project: DbtProject, name: str) -> None:
         # every group loses its rows
         kept = project.columns(name, without=("ledger_sign", "ledger_batch"))
         back = "-ledger_sign as ledger_sign, 9999 as ledger_batch"
-        project.sql(f"insert into {name} by name select {kept}, {back} from {name}")
+        visible = f"ledger_batch < 0 or ledger_batch > -(select min(ledger_batch) from {name})"
+        project.sql(f"insert into {name} by name select {kept}, {back} from {name} where {visible}")
     else:
         append(project, name, "-1Y as ledger_sign, 9999 as ledger_batch")
 
@@ -260,7 +264,7 @@ def expect_a_row_more(project: DbtProject, name: str) -> None:
 
 # the last row of a key counts, or the winning one: a row that is there twice is there once
 FORGIVING = ("uact", "uact_negative", "hackernews_rmt", "repl_tbl", "repl_tbl_part")
-# ends without a live row: none can be taken away
+# ends without a live row: none can be doubled or taken away
 EMPTY = tuple(name for name in LEDGERS if not expected(name, last_step(name)))
 
 
@@ -268,7 +272,7 @@ def expected_sides(spoil, name: str) -> list[str]:
     """Give which side has rows of its own after a spoil."""
     if spoil is double_a_row:
         # a group whose parts are doubled is a wrong group: one side has it as it is, one as it should be
-        return ["actual", "expected"] if name in PROJECTIONS else [] if name in FORGIVING else ["actual"]
+        return ["actual", "expected"] if name in PROJECTIONS else [] if name in FORGIVING + EMPTY else ["actual"]
     if spoil is take_a_row_away:
         return [] if name in EMPTY else ["expected"] * (len(expected(name, last_step(name))) if name in PROJECTIONS else 1)
     return ["expected"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import math
 import random
 import re
@@ -373,7 +374,7 @@ def test_a_rollup_notices_every_rebuild_of_its_source_projection(every) -> None:
         measures = BY_HOUR["measures"] | {"amount": amount}
         project.write("models/by_hour.sql", model("projection(ref('events'))", BY_HOUR | {"measures": measures}))
         project.run("run", "--select", "by_hour", *rollups)
-        assert project.rows("select distinct ledger_batch from by_hour") == [(BLOCKS,)]
+        assert _visible(project, "by_hour") == [BLOCKS]
         assert {name: differing(project, name) for name in rollups} == dict.fromkeys(rollups, [])
         assert project.rows("select amount from in_all_final") == project.rows(f"select {amount} from events_final")
         builds.append(_builds(project, rollups))
@@ -390,7 +391,14 @@ def test_a_rollup_notices_every_rebuild_of_its_source_projection(every) -> None:
 
 def _builds(project, names: list[str]) -> dict[str, str]:
     """Give the name of each projection's build."""
-    return {name: project.rows(f"show tblproperties {name} ('collapsing.build')")[0][1] for name in names}
+    marks = {name: project.rows(f"show tblproperties {name} ('collapsing.projection')")[0][1] for name in names}
+    return {name: json.loads(bytes.fromhex(mark))["build"] for name, mark in marks.items()}
+
+
+def _visible(project, name: str) -> list[int]:
+    """Give the batches of a projection that count, a base by its last one: what it stands for lies beside it for a while."""
+    first, *later = project.batches(name)
+    return [abs(first), *(batch for batch in later if batch > abs(first))]
 
 
 @pytest.mark.full
@@ -399,7 +407,7 @@ def test_a_rebuilt_ledger_makes_all_levels_build_themselves_again(every) -> None
     project.run("run", "--full-refresh", "--select", "events")
     project.run("run", "--select", *CHAIN[2:])
     for name in SETTINGS:
-        assert project.rows(f"select distinct ledger_batch from {name}") == [(BLOCKS + 1,)]
+        assert _visible(project, name) == [BLOCKS + 1]
         assert differing(project, name) == []
 
 
