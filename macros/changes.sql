@@ -11,8 +11,8 @@
     {% do collapsing._check_one_shard(node) %}
     {% do return(collapsing._visible_rows(ledger)) if after == 0 %}
     {% set batches = collapsing._batches_of(collapsing._named(ledger)) %}
-    {% set last = batches.last if batches else 0 %}
-    {% if after > last and (batches or collapsing._has_no_batch(ledger)) %}
+    {% set last = collapsing._last_to_ask_for(ledger, batches) %}
+    {% if last is not none and after > last %}
         {{ collapsing._raise(
             node.name, 'changes has no batch ' ~ after ~ ' to go on after: the last batch is ' ~ (last or 'none')
         ) }}

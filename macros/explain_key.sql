@@ -36,11 +36,11 @@
         {{ return(stage) }}
     {% endif %}
     {% set nodes = [collapsing._asked_stage('explain_key', stage)] if stage is string else collapsing._stages_of(node) %}
-    {% set names = [] %}
-    {% for one in nodes if nodes | length != 1 %}
-        {% do names.append(one.source_name ~ '.' ~ one.name if one.resource_type == 'source' else collapsing._name_to_ask(one)) %}
-    {% endfor %}
     {% if nodes | length != 1 %}
+        {% set names = [] %}
+        {% for one in nodes %}
+            {% do names.append(collapsing._name_to_ask(one)) %}
+        {% endfor %}
         {{ collapsing._raise(
             node.name, "explain_key needs 'stage' where a model reads more than its stage: ref() or the name of one of " ~ names | join(', ')
         ) }}

@@ -156,21 +156,15 @@
 {% endmacro %}
 
 
-{# Returns whether a relation without batches is a table, which will have some: not under --empty, where none has. #}
-{% macro _has_no_batch(relation) %}
-    {% set table = load_relation(relation) %}
-    {{ return(not flags.EMPTY and table is not none and not table.is_view) }}
-{% endmacro %}
-
-
 {#
     Raises an error: the requested state is older than any that the ledger or projection still has, or newer than `last`, the last batch of
     what a projection follows. The state 0, before the first batch, goes with the first one.
 #}
 {% macro _check_batch_is_there(name, relation, as_of, last=none) %}
     {% set batches = collapsing._batches_of(collapsing._named(relation)) %}
-    {% set last = last or (batches.last if batches else 0) %}
-    {% if as_of > last and (batches or collapsing._has_no_batch(relation)) %}
+    {% set own = collapsing._last_to_ask_for(relation, batches) %}
+    {% set last = last or own %}
+    {% if own is not none and as_of > last %}
         {{ collapsing._raise(name, 'final has no state as_of=' ~ as_of ~ ' yet: the last batch is ' ~ (last or 'none')) }}
     {% elif batches and as_of < batches.first and (as_of or batches.base or batches.first > 1) %}
         {{ collapsing._raise(

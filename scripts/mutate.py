@@ -50,11 +50,7 @@ class Mutant:
 
 
 FOLD, DECISIONS = "fold/fold.sql", "fold/decisions.sql"
-VERSIONED, UNVERSIONED, COLLAPSING = (
-    "engines/versioned_collapsing.sql",
-    "engines/versioned_collapsing.sql",
-    "engines/collapsing.sql",
-)
+VERSIONED, COLLAPSING = "engines/versioned_collapsing.sql", "engines/collapsing.sql"
 REPLACING, DEDUPLICATING = "engines/replacing.sql", "engines/deduplicating.sql"
 COMBINE = "fold/combine.sql"
 MANIFEST, PLAN = "batch/manifest.sql", "batch/plan.sql"
@@ -72,7 +68,7 @@ MUTANTS = [
     Mutant(VERSIONED, "suffix=' desc') ~ ', ledger_delete desc'", "suffix='') ~ ', ledger_delete desc'"),
     Mutant(VERSIONED, "~ ', ledger_delete desc'", "~ ', ledger_delete'"),
     Mutant(VERSIONED, "'last_state': 'ledger_batch desc'", "'last_state': 'ledger_batch'"),
-    Mutant(UNVERSIONED, "'ledger_batch desc, ledger_sign desc'", "'ledger_batch desc, ledger_sign'"),
+    Mutant(VERSIONED, "'ledger_batch desc, ledger_sign desc'", "'ledger_batch desc, ledger_sign'"),
     Mutant(FOLD, "where ledger_sign >= 0", "where ledger_sign <= 0"),
     Mutant(VERSIONED, "'last_state': 'ledger_batch desc'", "'last_arrival': true, 'last_state': 'ledger_batch desc'"),
     Mutant(VERSIONED, "'tombstones': true", "'tombstones': false"),
@@ -101,17 +97,17 @@ MUTANTS = [
     Mutant(DECISIONS, "and not ledger_has_upserts and", "and ledger_has_upserts and", "decisions"),
     # events folded one after another
     Mutant(COMBINE, "'ledger_sign', if(new.ledger_delete, 0, 1)", "'ledger_sign', if(new.ledger_delete, 1, 0)", "engines"),
-    Mutant(UNVERSIONED, "version ~ ') <= max('", "version ~ ') < max('", "decisions"),
-    Mutant(UNVERSIONED, "1 preceding), 2, 1)'", "1 preceding), 1, 2)'", "decisions"),
+    Mutant(VERSIONED, "version ~ ') <= max('", "version ~ ') < max('", "decisions"),
+    Mutant(VERSIONED, "1 preceding), 2, 1)'", "1 preceding), 1, 2)'", "decisions"),
     Mutant(REPLACING, "settings.version + ['ledger_arrival']", "['ledger_arrival'] + settings.version", "changed_rules"),
     Mutant(COMBINE, "if looked_up else 'cast(null as int)' }},", "if not looked_up else 'cast(null as int)' }},", "engines"),
     # other engines
-    Mutant(UNVERSIONED, "order='ledger_skipped, ledger_delete, '", "order='ledger_skipped, ledger_delete desc, '"),
-    Mutant(UNVERSIONED, "'incoming', '>', 'last_state'", "'incoming', '<', 'last_state'"),
-    Mutant(UNVERSIONED, "struct(ledger_arrival) < ledger_deleted_in", "struct(ledger_arrival) > ledger_deleted_in"),
-    Mutant(UNVERSIONED, "bool_or(not ledger_delete)", "bool_or(ledger_delete)"),
-    Mutant(UNVERSIONED, "coalesce(last_state.ledger_sign, -1) = -1'", "coalesce(last_state.ledger_sign, -1) = 1'"),
-    Mutant(UNVERSIONED, "tombstones=false", "tombstones=true"),
+    Mutant(VERSIONED, "order='ledger_skipped, ledger_delete, '", "order='ledger_skipped, ledger_delete desc, '"),
+    Mutant(VERSIONED, "'incoming', '>', 'last_state'", "'incoming', '<', 'last_state'"),
+    Mutant(VERSIONED, "struct(ledger_arrival) < ledger_deleted_in", "struct(ledger_arrival) > ledger_deleted_in"),
+    Mutant(VERSIONED, "bool_or(not ledger_delete)", "bool_or(ledger_delete)"),
+    Mutant(VERSIONED, "coalesce(last_state.ledger_sign, -1) = -1'", "coalesce(last_state.ledger_sign, -1) = 1'"),
+    Mutant(VERSIONED, "tombstones=false", "tombstones=true"),
     Mutant(COLLAPSING, "'last_arrival': true", "'last_arrival': false", "engines batch_equal clickhouse"),
     Mutant(COLLAPSING, "coalesce(last_state.ledger_sign, -1) = -1", "coalesce(last_state.ledger_sign, -1) = 1", "engines"),
     Mutant(COLLAPSING, "not {same_content},", "{same_content},", "engines"),

@@ -19,7 +19,7 @@
 #}
 {% macro _token(settings, columns, of=none) %}
     {% set block = collapsing._arrival(settings, columns, of) %}
-    {% set dtype = collapsing._token_type(settings, columns) if settings.block else 'string' %}
+    {% set dtype = collapsing._arrival_type(settings, columns) %}
     {% do return('cast(unix_micros(' ~ block ~ ') as string)') if dtype == 'timestamp' %}
     {% do return('format_number(' ~ block ~ ", '0." ~ '#' * 38 ~ "')") if dtype.startswith('decimal') %}
     {{ return('hex(' ~ block ~ ')' if dtype == 'binary' else block if dtype == 'string' else 'cast(' ~ block ~ ' as string)') }}
@@ -33,14 +33,22 @@
 {% macro _arrival(settings, columns, of=none) %}
     {% do return('cast(null as string)') if not settings.block %}
     {% set block = (of ~ '.' if of else '') ~ adapter.quote(settings.block) %}
-    {{ return('cast(' ~ block ~ ' as string)' if ' collate ' in collapsing._token_type(settings, columns) | lower else block) }}
+    {% set is_collated = collapsing._has_collation(collapsing._token_type(settings, columns)) %}
+    {{ return('cast(' ~ block ~ ' as string)' if is_collated else block) }}
+{% endmacro %}
+
+
+{# Returns the type of what _arrival returns. #}
+{% macro _arrival_type(settings, columns) %}
+    {% set dtype = collapsing._token_type(settings, columns) if settings.block else 'string' %}
+    {{ return('string' if collapsing._has_collation(dtype) else dtype) }}
 {% endmacro %}
 
 
 {# Returns how tokens are written as text, 'none' without a token: where that changes, every block would be another one. #}
 {% macro _token_form(settings, columns) %}
     {% set dtype = collapsing._token_type(settings, columns) if settings.block else 'none' %}
-    {% do return('number') if dtype.startswith('decimal') or dtype in ['tinyint', 'smallint', 'int', 'bigint'] %}
+    {% do return('number') if dtype.startswith('decimal') or collapsing._is_integer(dtype) %}
     {{ return(dtype if dtype in ['none', 'timestamp', 'timestamp_ntz', 'date', 'binary', 'float', 'double'] else 'text') }}
 {% endmacro %}
 
@@ -169,12 +177,6 @@
 
 
 {#
-    If the token is the file's name, two files of the same name have the same token. In one run they would look like one block; in two
-    runs, the later one would look like a block that is folded already. Nobody can tell which file is meant, so such files stop a run.
-#}
-
-
-{#
     Returns whether the block token may be a file's name and Spark can tell from which file a row of the query is. It can if the query only
     reads files, without a join. Its plan is inspected only if the SQL of the model, or of one that it reads, mentions `file_name`.
 #}
@@ -191,6 +193,8 @@
 
 
 {#
+    If the token is the file's name, two files of the same name have the same token. In one run they would look like one block; in two
+    runs, the later one would look like a block that is folded already. Nobody can tell which file is meant, so such files stop a run.
     Returns one line for each block whose token is the name of several unread files: how many rows, which block, which files, and a key
     of each. A token that several files share, but that is not their name, such as a day, is sound.
 #}

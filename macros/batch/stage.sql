@@ -77,7 +77,7 @@
                 {{ collapsing._raise_setting(settings.model, 'block', 'a column of a type that has one text for each value', given) }}
             {% elif not collapsing._comparable_columns([column]) %}
                 {{ collapsing._raise_setting(settings.model, setting, 'a column of a type that Spark can order', given) }}
-            {% elif setting == 'key' and settings.shards and ' collate ' in column.dtype | lower %}
+            {% elif setting == 'key' and settings.shards and collapsing._has_collation(column.dtype) %}
                 {{ collapsing._raise_setting(
                     settings.model, 'shards', 'left out where the key has a collation, because texts that are equal have different hashes',
                     settings.shards ~ ', with ' ~ column.name ~ ' of type ' ~ column.dtype

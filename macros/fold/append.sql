@@ -10,7 +10,7 @@
 {%- set compares = ledger and not settings.block -%}
 {%- set texts = [] -%}
 {#- `except` takes texts of a collation for one; it gives -0.0 back as 0.0, so that floats must not be told apart -#}
-{%- for column in collapsing._kept_columns(columns, settings) if compares and ' collate ' in column.dtype | lower
+{%- for column in collapsing._kept_columns(columns, settings) if compares and collapsing._has_collation(column.dtype)
     and not modules.re.search('(^|[<:,])(float|double)($|[,>])', column.dtype) -%}
     {%- do texts.append('cast(' ~ adapter.quote(column.name) ~ ' as string) as ledger_text_' ~ loop.index) -%}
 {%- endfor -%}

@@ -71,9 +71,8 @@ named_struct(
 
 {# Returns the fields of one event as {name, dtype}, in the engine's sequence: the struct is sorted by them. #}
 {% macro _event_fields(settings, columns) %}
-    {% set arrival = columns | selectattr('name', 'equalto', settings.block) | first if settings.block else {'dtype': 'string'} %}
-    {% set token = 'string' if ' collate ' in arrival.dtype | lower else arrival.dtype %}
-    {% set by_name, fields = {'ledger_arrival': {'name': 'ledger_arrival', 'dtype': token}}, [] %}
+    {% set arrival = {'name': 'ledger_arrival', 'dtype': collapsing._arrival_type(settings, columns)} %}
+    {% set by_name, fields = {'ledger_arrival': arrival}, [] %}
     {% for column in collapsing._kept_columns(columns, settings) %}
         {% if not collapsing._comparable_columns([column]) %}
             {{ collapsing._raise(

@@ -107,7 +107,7 @@
         {% set condition = sql.strip('`') ~ '#0' if is_plain
             else collapsing._check_row_sql(model.name, setting, sql, given, rows) %}
         {% set is_column = sql.strip('`') | lower in names | map('lower') | list %}
-        {% for column in columns if source_projection and not is_column and ' collate ' in column.dtype | lower
+        {% for column in columns if source_projection and not is_column and collapsing._has_collation(column.dtype)
             and collapsing._reads_column(condition, column.name) %}
             {{ collapsing._raise(
                 model.name, "setting '" ~ setting ~ "' computes with the column '" ~ column.name ~ "' of " ~ source_projection.name ~ ', which is '

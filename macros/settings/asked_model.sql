@@ -118,8 +118,9 @@
 {% endmacro %}
 
 
-{# Returns the name by which _asked_model finds a node: of a model's versions all but the latest have their version in it. #}
+{# Returns the name by which _asked_model or _asked_stage finds a node: all versions but the latest have theirs in it. #}
 {% macro _name_to_ask(node) %}
+    {% do return(node.source_name ~ '.' ~ node.name) if node.resource_type == 'source' %}
     {{ return(node.name ~ ('.v' ~ node.version if node.version not in [none, node.latest_version] else '')) }}
 {% endmacro %}
 

@@ -46,7 +46,7 @@
     {% for name in names %}
         {% if name is not string or name == '' or '`' in name %}
             {{ collapsing._raise(
-                model_name, 'the name of a group or a measure must be text without a backtick; given: ' ~ tojson(name)
+                model_name, 'the name of a group or a measure must be text without a backtick; given: ' ~ collapsing._shown(name)
                 ~ (', as YAML reads names such as no, on or 2024 that have no quotes' if name is not string)
             ) }}
         {% elif name.lower().startswith('ledger_') %}

@@ -8,7 +8,7 @@
     {% set shard = var('collapsing_shard', none) %}
     {% if shard is not none and (shard is not integer or shard < 0) %}
         {{ exceptions.raise_compiler_error(
-            'collapsing: the variable collapsing_shard must be a whole number from 0; given: ' ~ tojson(shard)
+            'collapsing: the variable collapsing_shard must be a whole number from 0; given: ' ~ collapsing._shown(shard)
         ) }}
     {% endif %}
     {{ return(shard) }}

@@ -139,5 +139,6 @@
     {% endif %}
     {% set same = one ~ ' <=> ' ~ other %}
     {% set same_text = 'cast(' ~ one ~ ' as string) <=> cast(' ~ other ~ ' as string)' %}
-    {{ return(same ~ ' and ' ~ same_text if '<' in dtype or 'collate' in dtype or dtype in ['float', 'double'] else same) }}
+    {% set reads_alike = '<' not in dtype and not collapsing._has_collation(dtype) and dtype not in ['float', 'double'] %}
+    {{ return(same if reads_alike else same ~ ' and ' ~ same_text) }}
 {% endmacro %}

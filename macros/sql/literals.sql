@@ -50,6 +50,12 @@
 {% endmacro %}
 
 
+{# Returns whether a type is text with a collation, or has such text in it: there two texts may be equal and read differently. #}
+{% macro _has_collation(dtype) %}
+    {{ return(' collate ' in dtype | lower) }}
+{% endmacro %}
+
+
 {# Returns whether a type can be written as a literal that prunes files: floats do not order as their statistics do. #}
 {% macro _is_bounded_type(dtype) %}
     {{ return(

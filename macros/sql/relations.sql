@@ -4,7 +4,7 @@
     {% if is_name or relation is undefined or relation is none or relation is number %}
         {{ collapsing._raise(
             model.name if model is defined else '?', macro_name ~ " takes a relation, such as ref('" ~ (relation if relation is string and relation else 'orders')
-            ~ "'); given: " ~ (tojson(relation) if relation else 'nothing')
+            ~ "'); given: " ~ (collapsing._shown(relation) if relation else 'nothing')
         ) }}
     {% endif %}
 {% endmacro %}

@@ -105,6 +105,17 @@
 
 
 {#
+    Returns the last batch that a relation can be asked for, 0 of a table that has none yet; none where that is not known: under --empty, of a
+    view, and where nothing is there. `batches` as _batches_of returns them of it.
+#}
+{% macro _last_to_ask_for(relation, batches) %}
+    {% do return(batches.last) if batches %}
+    {% set table = load_relation(relation) %}
+    {{ return(none if flags.EMPTY or table is none or table.is_view else 0) }}
+{% endmacro %}
+
+
+{#
     Returns SQL that is true for the rows of a table in its batches up to `upto`, and after `after` if that is given. Numbers are
     literals, so that no other batch is opened. It stops the query where there is a newer base than `batches` say: the table was
     optimized or rebuilt since, or the statement was sent twice, and the rows of a base would be replaced by none.

@@ -146,7 +146,7 @@
     {% set hours = var('collapsing_lock_timeout_hours', 6) %}
     {% if hours is boolean or hours is not number or hours < 0 %}
         {{ exceptions.raise_compiler_error(
-            'collapsing: the variable collapsing_lock_timeout_hours must be a number of hours from 0; given: ' ~ tojson(hours)
+            'collapsing: the variable collapsing_lock_timeout_hours must be a number of hours from 0; given: ' ~ collapsing._shown(hours)
         ) }}
     {% endif %}
     {{ return(hours) }}

@@ -374,7 +374,7 @@ def test_a_rollup_notices_every_rebuild_of_its_source_projection(every) -> None:
         measures = BY_HOUR["measures"] | {"amount": amount}
         project.write("models/by_hour.sql", model("projection(ref('events'))", BY_HOUR | {"measures": measures}))
         project.run("run", "--select", "by_hour", *rollups)
-        assert _visible(project, "by_hour") == [BLOCKS]
+        assert project.batches_that_count("by_hour") == [BLOCKS]
         assert {name: differing(project, name) for name in rollups} == dict.fromkeys(rollups, [])
         assert project.rows("select amount from in_all_final") == project.rows(f"select {amount} from events_final")
         builds.append(_builds(project, rollups))
@@ -395,19 +395,13 @@ def _builds(project, names: list[str]) -> dict[str, str]:
     return {name: json.loads(bytes.fromhex(mark))["build"] for name, mark in marks.items()}
 
 
-def _visible(project, name: str) -> list[int]:
-    """Give the batches of a projection that count, a base by its last one: what it stands for lies beside it for a while."""
-    first, *later = project.batches(name)
-    return [abs(first), *(batch for batch in later if batch > abs(first))]
-
-
 @pytest.mark.full
 def test_a_rebuilt_ledger_makes_all_levels_build_themselves_again(every) -> None:
     project, *_ = every
     project.run("run", "--full-refresh", "--select", "events")
     project.run("run", "--select", *CHAIN[2:])
     for name in SETTINGS:
-        assert _visible(project, name) == [BLOCKS + 1]
+        assert project.batches_that_count(name) == [BLOCKS + 1]
         assert differing(project, name) == []
 
 

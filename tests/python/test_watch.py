@@ -236,10 +236,11 @@ def test_a_ledger_that_has_no_figures_is_run_and_does_not_keep_the_others_from_t
     asked = []
 
     def operation(_: str, **given: str) -> str:
-        asked.append(given.get("model"))
-        if given.get("model") in away:
-            raise watch.WatchError(f"dbt run-operation collapsing.status: {away[given.get('model')]}")
-        return json.dumps([{"model": given["model"], "unread_blocks": 0}])
+        model = given.get("model")
+        asked.append(model)
+        if model in away:
+            raise watch.WatchError(f"dbt run-operation collapsing.status: {away[model]}")
+        return json.dumps([{"model": model, "unread_blocks": 0}])
 
     names = ["broken", "orders", "places", "shops"]
     project = watch.Watch(SimpleNamespace(models=lambda *_: set(names), operation=operation), watch.ALL)
@@ -250,7 +251,7 @@ def test_a_ledger_that_has_no_figures_is_run_and_does_not_keep_the_others_from_t
     away = dict.fromkeys([None, *names], "failed to connect")
     with pytest.raises(watch.WatchError):
         project.look()
-    assert project.failed_looks == 1
+    assert project.failed_looks == 1 and asked == [None, *names]
 
 
 @pytest.mark.parametrize(

@@ -189,6 +189,14 @@ class DbtProject:
             return sorted(int(row[0].split("=")[1]) for row in self.rows(f"show partitions {table}"))
         return [row[0] for row in self.rows(f"select distinct ledger_batch from {table} order by 1")]
 
+    def batches_that_count(self, table: str) -> list[int]:
+        """Give the numbers of the batches that readers see, of a base the last of those that it stands for.
+
+        What a base stands for may lie beside it until there is another one.
+        """
+        first, *later = self.batches(table)
+        return [abs(first), *(number for number in later if number > abs(first))]
+
     def drop_batch(self, table: str, number: int) -> None:
         """Take a batch out of a table, as no run does it."""
         drops = f"alter table {table} drop partition" if self._is_plain(table) else f"delete from {table} where"
