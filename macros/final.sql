@@ -15,7 +15,7 @@
     {% set kind = collapsing._kind_of(node, 'final') %}
     {% do collapsing._check_final_of_shards(node, as_of) %}
     {% set as_of = collapsing._state_asked_for(node, relation, as_of) if as_of is not none else none %}
-    {% set tables, parts = collapsing._tables_of(relation, node), [] %}
+    {% set tables, subqueries = collapsing._tables_of(relation, node), [] %}
     {% set settings = collapsing._projection_settings(node) if kind == 'projection' else collapsing._ledger_settings(node) %}
     {% if not across_partitions and not settings.partition_by %}
         {{ collapsing._raise(
@@ -25,11 +25,11 @@
         ) }}
     {% endif %}
     {% for table in tables %}
-        {% do parts.append(collapsing._visible_rows(table, as_of) if kind == 'projection'
+        {% do subqueries.append(collapsing._visible_rows(table, as_of) if kind == 'projection'
             else collapsing._final_of_table(table, settings, as_of, across_partitions)) %}
     {% endfor %}
-    {% do return(collapsing._all_of(parts, tables[0], collapsing._system_columns())) if kind == 'ledger' %}
-    {% set rows = collapsing._all_of(parts, tables[0]) %}
+    {% do return(collapsing._all_of(subqueries, tables[0], collapsing._system_columns())) if kind == 'ledger' %}
+    {% set rows = collapsing._all_of(subqueries, tables[0]) %}
     {{ return(collapsing._final_of_projection(relation, settings, collapsing._types_of(tables[0]), rows)) }}
 {% endmacro %}
 

@@ -50,7 +50,7 @@ def say(text: str) -> None:
 
 
 def running(name: str) -> int | None:
-    """Give the id of a process that `launch` started, or None when it has ended.
+    """Return the id of a process that `launch` started, or None when it has ended.
 
     The process holds a lock on the file with its id, so that an id which the system has given to another process is not
     taken for it.
@@ -83,7 +83,7 @@ def launch(name: str, command: Sequence[str], **environment: str) -> None:
 
 
 def stop_all() -> int:
-    """End what runs, politely first; give how many processes there were."""
+    """End what runs, politely first; return how many processes there were."""
     stopped = 0
     for name in NAMES:
         for sent in (signal.SIGTERM, signal.SIGKILL):
@@ -101,7 +101,7 @@ def stop_all() -> int:
 
 
 def wait_until(holds: Callable[[], bool], seconds: float) -> bool:
-    """Ask again and again; give whether it came to hold."""
+    """Ask again and again; return whether it came to hold."""
     deadline = time.monotonic() + seconds
     while not holds():
         if time.monotonic() > deadline:
@@ -128,7 +128,7 @@ def refuse_taken_ports() -> None:
 
 
 def free_ports(count: int) -> list[int]:
-    """Give ports on which nothing listens."""
+    """Return ports on which nothing listens."""
     with contextlib.ExitStack() as held:
         probes = [held.enter_context(socket.socket()) for _ in range(count)]
         for probe in probes:
@@ -137,7 +137,7 @@ def free_ports(count: int) -> list[int]:
 
 
 def listens(port: int) -> bool:
-    """Give whether something accepts connections on a port."""
+    """Return whether something accepts connections on a port."""
     with contextlib.suppress(OSError):
         socket.create_connection((HOST, port), timeout=2).close()
         return True
@@ -162,7 +162,7 @@ def ask_connect() -> None:
 
 
 def answers(ask: Callable[[], None], port: int, seconds: float) -> bool:
-    """Give whether a server answers a query in time. A question without an answer ends with this process."""
+    """Return whether a server answers a query in time. A question without an answer ends with this process."""
     deadline = time.monotonic() + seconds
     if not wait_until(lambda: listens(port) or running(SERVER) is None, seconds) or not listens(port):
         return False
@@ -183,7 +183,7 @@ def answers(ask: Callable[[], None], port: int, seconds: float) -> bool:
 
 
 def start_master_and_workers() -> str:
-    """Start the standalone cluster; give the address of its master."""
+    """Start the standalone cluster; return the address of its master."""
     port, page = free_ports(2)
     address = f"spark://{HOST}:{port}"
     spark_class = str(SPARK / "bin" / "spark-class")
@@ -214,7 +214,7 @@ def start_master_and_workers() -> str:
 
 
 def hive_jar() -> Path | None:
-    """Give the jar, which Spark fetches from Maven Central once per machine; None if it cannot be fetched."""
+    """Return the jar, which Spark fetches from Maven Central once per machine; None if it cannot be fetched."""
     ivy = Path.home() / ".ivy2.5.2"
     group, artifact, version = HIVE_JAR.split(":")
     jar = ivy / "jars" / f"{group}_{artifact}-{version}.jar"
@@ -273,7 +273,7 @@ def start_server(master: str) -> None:
 
 
 def end_of_log(name: str) -> str:
-    """Give the last lines of a process's log, and where it is."""
+    """Return the last lines of a process's log, and where it is."""
     log = LOGS / f"{name}.log"
     return "\n".join([*log.read_text(errors="replace").splitlines()[-15:], f"More in {log}"])
 
@@ -300,7 +300,7 @@ def start(local: bool) -> None:
 
 
 def status() -> bool:
-    """Show every process and both servers; give whether both answer."""
+    """Show every process and both servers; return whether both answer."""
     for name in NAMES:
         if (HOME / f"{name}.pid").exists():
             say(f"{name}: {running(name) or 'has ended'}")

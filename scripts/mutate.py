@@ -215,7 +215,7 @@ class Court:
         self.project = DbtProject(self.copy, self.copy / "profiles", schema="demo", target=folder / "target")
 
     def catches(self, mutant: Mutant) -> str | None:
-        """Give the test that notices a mutant, None where none does."""
+        """Return the test that notices a mutant, None where none does."""
         path = self.copy / "macros" / mutant.file
         text = path.read_text()
         if mutant.old not in text:
@@ -232,7 +232,7 @@ class Court:
             path.write_text(text)
 
     def passes(self, name: str) -> bool:
-        """Give whether a test file passes on the copy as it is. Raises RuntimeError where nothing of it ran."""
+        """Return whether a test file passes on the copy as it is. Raises RuntimeError where nothing of it ran."""
         command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"tests/python/test_{name}.py"]
         command += ["--hive"] if name in ON_HIVE else []
         ran = subprocess.run(command, cwd=self.copy, capture_output=True, text=True, check=False)
@@ -250,7 +250,7 @@ def _part(text: str) -> tuple[int, int]:
 
 
 def main() -> int:
-    """Judge the mutants and print one line each; gives 1 where one survives."""
+    """Judge the mutants and print one line each; returns 1 where one survives."""
     parser = argparse.ArgumentParser(description=__doc__, prog="scripts/mutate")
     parser.add_argument("--only", default="", metavar="TEXT", help="mutants whose file or text has this")
     parser.add_argument("--part", type=_part, default=(1, 1), metavar="K/N", help="each N-th mutant, from the K-th on")

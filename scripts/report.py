@@ -65,7 +65,7 @@ class Project:
         return [dict(zip(shown.column_names, row, strict=True)) for row in shown.rows]
 
     def models(self, *kinds: str) -> dict[str, Any]:
-        """Give the nodes of models by name, those of the materializations `incremental_<kind>`; of versions the latest."""
+        """Return the nodes of models by name, those of the materializations `incremental_<kind>`; of versions the latest."""
         named = [f"incremental_{kind}" for kind in kinds]
         return {
             node.name: node
@@ -74,14 +74,14 @@ class Project:
         }
 
     def key_of(self, node: Any) -> str:
-        """Give the first column of a ledger's key, which a joined ledger has of the first one that it reads."""
+        """Return the first column of a ledger's key, which a joined ledger has of the first one that it reads."""
         settings = node.config.meta["collapsing"]
         if "key" not in settings:
             return self.key_of(self.manifest.nodes[node.depends_on.nodes[0]])
         return settings["key"] if isinstance(settings["key"], str) else settings["key"][0]
 
     def built(self, names: list[str]) -> list[str]:
-        """Give the names of those models that have a table."""
+        """Return the names of those models that have a table."""
         rows = ", ".join(f"('{name}', {{{{ load_relation(ref('{name}')) is not none }}}})" for name in names)
         return [
             row["name"] for row in self.rows(f"select name from values {rows} as t (name, is_built) where is_built order by name")
@@ -116,7 +116,7 @@ def figures_of(project: Project, name: str) -> dict[str, Any]:
 
 
 def lag_of(ledger: str, projection: str) -> str:
-    """Give the query of how far a projection has read; batches that have nothing for it do not count."""
+    """Return the query of how far a projection has read; batches that have nothing for it do not count."""
     return (
         f"with own as (select coalesce(max(abs(ledger_batch)), 0) as read from {{{{ ref('{projection}') }}}}) "
         "select max(own.read) as read, count(distinct changed.ledger_batch) as behind, "
@@ -141,13 +141,13 @@ def rejects_of(project: Project, name: str) -> list[tuple[str, int]]:
 
 
 def columns_of(project: Project, relation: str) -> list[str]:
-    """Give the names of a relation's columns."""
+    """Return the names of a relation's columns."""
     shown = project.invoke("show", "--inline", f"select * from {relation} where false", "--limit", "-1").results[0].agate_table
     return list(shown.column_names)
 
 
 def storage_of(project: Project, name: str) -> list[dict[str, Any]]:
-    """Give files and bytes of each batch. Empty where the format does not tell them to a query."""
+    """Return files and bytes of each batch. Empty where the format does not tell them to a query."""
     try:
         return project.rows(
             "select ledger_batch as batch, count(*) as files, sum(bytes) as bytes, sum(stored) as stored"
@@ -160,7 +160,7 @@ def storage_of(project: Project, name: str) -> list[dict[str, Any]]:
 
 
 def counted(decisions: str | None) -> dict[str, int]:
-    """Give the decisions of a batch under the names of DECISIONS."""
+    """Return the decisions of a batch under the names of DECISIONS."""
     known = {name for name, _, _ in DECISIONS}
     counts = dict.fromkeys((name for name, _, _ in DECISIONS), 0)
     for decision, rows in json.loads(decisions or "{}").items():
@@ -172,7 +172,7 @@ def counted(decisions: str | None) -> dict[str, int]:
 
 
 def sections_of(name: str, found: dict[str, Any]) -> list[str]:
-    """Give the parts of the page about a ledger."""
+    """Return the parts of the page about a ledger."""
     history, shown = found["history"], found["history"][-SHOWN:]
     labels = [str(row["batch"]) for row in shown]
     left_out = f" The last {SHOWN} of {len(history)} batches." if len(history) > SHOWN else ""
@@ -193,7 +193,7 @@ def sections_of(name: str, found: dict[str, Any]) -> list[str]:
 
 
 def overview(found: dict[str, Any]) -> str:
-    """Give the tiles."""
+    """Return the tiles."""
     history, sizes = found["history"], found["sizes"]
     stored, live, tombstones = (int(sizes[one] or 0) for one in ("stored", "live", "tombstones"))
     dead = stored - live - tombstones
@@ -281,7 +281,7 @@ def seconds(shown: list, labels: list[str], left_out: str) -> list[str]:
 
 
 def slow_row(row: dict, shown: list) -> tuple:
-    """Give a slow batch with what is known of it."""
+    """Return a slow batch with what is known of it."""
     appended = sum(int(row[one] or 0) for one in ("states", "cancels", "tombstones"))
     usual = statistics.median([int(other["rows_read"] or 0) for other in shown])
     if row["batch"] == 1:
@@ -310,12 +310,12 @@ def storage(batches: list[dict]) -> list[str]:
 
 
 def counted_as(number: int, noun: str) -> str:
-    """Give a number with its noun."""
+    """Return a number with its noun."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def in_bytes(size: float) -> str:
-    """Give bytes in the unit that suits them."""
+    """Return bytes in the unit that suits them."""
     for unit in ("B", "KB", "MB", "GB"):
         if size < 1000:
             return f"{size:.3g} {unit}"

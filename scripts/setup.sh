@@ -4,11 +4,11 @@
 #   setup_environment               where things go: exports COLLAPSING_LOCAL, DBT_*, SPARK_LOCAL_IP
 #   setup_environment_of_user       the same for a project of the user's own: keeps its profiles, and what it is told of Spark
 #   setup_java                      finds Java 17 or 21 (installs 17 as root with apt-get), exports JAVA_HOME
-#   setup_venv requirements.txt     makes or mends .venv so that it holds this lock, sets VENV_PYTHON
+#   setup_venv requirements.txt     makes or repairs .venv so that it holds this lock, sets VENV_PYTHON
 #   setup_classes                   after both: archives Spark's classes once, so that sessions start in half of the time
 #   setup_local_files               after both: fetches a jar with which Hadoop writes local files without starting a process for each
 #   setup_other 'spark 3.5'         before setup_venv "$OTHER_LOCK": other releases of Spark or dbt, in a .venv of their own
-#   setup_docs                      makes or mends .venv-docs, which builds the documentation, sets DOCS_PYTHON
+#   setup_docs                      makes or repairs .venv-docs, which builds the documentation, sets DOCS_PYTHON
 #
 # One line of progress a step. A step that cannot succeed says once what is wrong and what to type, and exits 1.
 # Written for bash 3.2 and later (macOS), for `set -euo pipefail`, for any current folder and for blanks in paths.
@@ -109,7 +109,7 @@ _apt_install() {
     local log=$COLLAPSING_LOCAL/logs/setup.log
     setup_say "installing $1 with apt-get"
     { DEBIAN_FRONTEND=noninteractive apt-get update && DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y --no-install-recommends "$1"; } >>"$log" 2>&1 </dev/null && return
+        apt-get install -y --no-install-recomrepairs "$1"; } >>"$log" 2>&1 </dev/null && return
     setup_say "apt-get could not install $1; its output is in $log"
     return 1
 }

@@ -57,7 +57,7 @@ class Ledger:
         return unread is None or unread > 0 or (self.figures.get("lag_batches") or 0) > 0
 
     def take(self, status: str, message: str, seconds: float) -> bool:
-        """Take the result of a run; gives whether it folded a batch or failed."""
+        """Take the result of a run; returns whether it folded a batch or failed."""
         self.last = {"seconds": round(seconds, 3)}
         self.seconds += seconds
         if status not in ("success", "pass"):
@@ -110,7 +110,7 @@ class Dbt:
         self._manifest = self.call("parse").result
 
     def call(self, *command: str) -> Any:
-        """Run a command of dbt that must not raise; gives its result, failed or not."""
+        """Run a command of dbt that must not raise; returns its result, failed or not."""
         from dbt.cli.main import dbtRunner
         from dbt.flags import get_flags
 
@@ -134,13 +134,13 @@ class Dbt:
         return result
 
     def models(self, *select: str) -> set[str]:
-        """Give the models that are selected, by the names that status tells them by."""
+        """Return the models that are selected, by the names that status tells them by."""
         told = ["--resource-type", "model", "--output", "json", "--output-keys", "unique_id"]
         listed = self.call("ls", *told, "--select", *select).result
         return {name_of(self._manifest.nodes[json.loads(line)["unique_id"]]) for line in listed}
 
     def operation(self, name: str, **arguments: Any) -> str:
-        """Run an operation of the package; gives what it prints."""
+        """Run an operation of the package; returns what it prints."""
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
             self.call("run-operation", f"collapsing.{name}", "--args", json.dumps(arguments))
@@ -148,13 +148,13 @@ class Dbt:
 
 
 def name_of(node: Any) -> str:
-    """Give the name by which status tells a model: of one with versions all but the latest have their number in it."""
+    """Return the name by which status tells a model: of one with versions all but the latest have their number in it."""
     version = getattr(node, "version", None)
     return node.name if version in (None, getattr(node, "latest_version", None)) else f"{node.name}.v{version}"
 
 
 def telling_line(said: object) -> str:
-    """Give the line of an error that tells most: the package's own, else Java's last cause, else the first that is no heading."""
+    """Return the line of an error that tells most: the package's own, or Java's last cause, or the first that is no heading."""
     lines = [line.strip() for line in str(said).splitlines() if line.strip()]
     own = [line for line in lines if "collapsing:" in line]
     causes = [line for line in lines if line.startswith("Caused by:")][-1:]
@@ -193,7 +193,7 @@ class Watch:
             raise WatchError(f"no ledger is selected by {' '.join(self._select)}")
 
     def look(self) -> bool:
-        """Ask for the figures of each ledger; gives whether a run may find something. WatchError where nothing can be asked."""
+        """Ask for the figures of each ledger; returns whether a run may find something. WatchError where nothing can be asked."""
         self.failed_looks += 1  # unless what follows succeeds
         try:
             told = self._status()
@@ -205,13 +205,13 @@ class Watch:
         return any(ledger.is_waiting for ledger in self.ledgers.values())
 
     def _status(self, **asked: str) -> dict[str, dict[str, Any]]:
-        """Give the figures of what is asked for, {model: figures}."""
+        """Return the figures of what is asked for, {model: figures}."""
         said = self._dbt.operation("status", format="json", **asked)
         # of a server that is away dbt 1.10 speaks on stdout too
         return {figures["model"]: figures for figures in json.loads(said.splitlines()[-1])}
 
     def _status_one_by_one(self, error: WatchError) -> dict[str, dict[str, Any]]:
-        """Give the figures of the ledgers that have any; of others a run says what is wrong. Raises `error` if none has."""
+        """Return the figures of the ledgers that have any; of others a run says what is wrong. Raises `error` if none has."""
         told: dict[str, dict[str, Any]] = {}
         for name in self.ledgers if self._has_others else ():
             with contextlib.suppress(WatchError):
@@ -221,7 +221,7 @@ class Watch:
         return told
 
     def fold(self) -> tuple[list[Ledger], list[str]]:
-        """Run the models; gives the ledgers that have folded a batch or failed, and what is wrong with other models."""
+        """Run the models; returns the ledgers that have folded a batch or failed, and what is wrong with other models."""
         told, failed = [], []
         for result in self._dbt.call("run", "--select", *self._select).result or []:
             status, message = str(result.status), result.message or ""
@@ -234,7 +234,7 @@ class Watch:
 
 
 def metrics_of(ledgers: Sequence[Ledger], failures: int, last_success: float) -> str:
-    """Give what is known of ledgers, and of the turns of this process, in Prometheus' text format."""
+    """Return what is known of ledgers, and of the turns of this process, in Prometheus' text format."""
     lines: list[str] = []
 
     def metric(name: str, kind: str, values: Sequence[tuple[dict[str, str], float | None]]) -> None:
@@ -326,7 +326,7 @@ class Screen:
 
     @staticmethod
     def _table(ledgers: Sequence[Ledger], doing: str) -> Any:
-        """Give a table of the figures for narrow terminals, what the last run said of each ledger, and what is being done."""
+        """Return a table of the figures for narrow terminals, what the last run said of each ledger, and what is being done."""
         from rich import box
         from rich.console import Group
         from rich.markup import escape
@@ -348,7 +348,7 @@ class Screen:
 
 
 def watch(options: argparse.Namespace, out: TextIO, stop: Stop) -> int:
-    """Look and fold until asked to stop; gives the exit code, which says whether the last turn failed."""
+    """Look and fold until asked to stop; returns the exit code, which says whether the last turn failed."""
     screen = Screen(out, options.json)
     try:
         return _turns(options, screen, stop)
@@ -366,7 +366,7 @@ def watch(options: argparse.Namespace, out: TextIO, stop: Stop) -> int:
 
 
 def _turns(options: argparse.Namespace, screen: Screen, stop: Stop) -> int:
-    """Take turns of looking and folding; gives the exit code. WatchError where the project cannot be read at all.
+    """Take turns of looking and folding; returns the exit code. WatchError where the project cannot be read at all.
 
     What has failed is tried again in the next turn: a server may be back by then. There is none if the Spark of this process has
     ended, which nothing brings back, or if too many looks in a row have failed.
@@ -400,7 +400,7 @@ def _turns(options: argparse.Namespace, screen: Screen, stop: Stop) -> int:
 
 
 def _turn(project: Watch, screen: Screen, stop: Stop) -> bool:
-    """Look, and fold if something is unread; gives whether a model has failed. WatchError where dbt itself has."""
+    """Look, and fold if something is unread; returns whether a model has failed. WatchError where dbt itself has."""
     if not project.look() or stop.asked.is_set():
         return False
     screen.show(list(project.ledgers.values()), "folding")
@@ -443,7 +443,7 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 
 def _terminal(log: Path) -> TextIO:
-    """Give the terminal to write on, and send all else (dbt, Spark, Java) to a file."""
+    """Return the terminal to write on, and send all else (dbt, Spark, Java) to a file."""
     log.parent.mkdir(parents=True, exist_ok=True)
     kept = os.fdopen(os.dup(1), "w", encoding="utf-8")
     sys.stdout.flush()
@@ -454,7 +454,7 @@ def _terminal(log: Path) -> TextIO:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Watch a project; gives the exit code."""
+    """Watch a project; returns the exit code."""
     options = _options(arguments)
     stop = Stop()
     return watch(options, _terminal(options.log), stop)

@@ -3,11 +3,11 @@
     {% do return('false') if not tokens %}
     {% set block = adapter.quote(settings.block) %}
     {% set dtype = collapsing._token_type(settings, columns) %}
-    {% set marks = {
+    {% set quotes = {
         'tinyint': ['', 'Y'], 'smallint': ['', 'S'], 'int': ['', ''], 'bigint': ['', 'L'], 'date': ["date'", "'"],
         'timestamp': ['timestamp_micros(', ')'], 'binary': ["X'", "'"]
     }.get(dtype) %}
-    {% do return(block ~ ' in (' ~ marks[0] ~ tokens | join(marks[1] ~ ', ' ~ marks[0]) ~ marks[1] ~ ')') if marks %}
+    {% do return(block ~ ' in (' ~ quotes[0] ~ tokens | join(quotes[1] ~ ', ' ~ quotes[0]) ~ quotes[1] ~ ')') if quotes %}
     {{ return(collapsing._token(settings, columns) ~ ' in (' ~ collapsing._carried_literals(tokens) ~ ')') }}
 {% endmacro %}
 

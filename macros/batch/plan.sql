@@ -213,14 +213,15 @@ order by is_total, arrival
 
 
 {#
-    Returns the highest batch number that an earlier table of the ledger ever had, 0 for none. Such numbers are not used again, because
-    what reads the ledger would take them for read: its readers know them even where the manifest was dropped as well.
+    Returns the number of the next batch of a ledger, whose batches are as _batches_of returns them. Without any it comes after those of an
+    earlier table of its name: what reads the ledger would take them for read, and knows them even where the manifest was dropped as well.
 #}
-{% macro _last_of_earlier_lives(ledger) %}
+{% macro _next_number(ledger, batches) %}
+    {% do return(batches.last + 1) if batches %}
     {% set earlier = collapsing._batches_of(collapsing._manifest_relation(ledger), ledger) %}
     {% set numbers = [earlier.last if earlier else 0] %}
     {% for reader in collapsing._readers_of(model) %}
         {% do numbers.append(collapsing._upto_read_by(reader, model) or 0) %}
     {% endfor %}
-    {{ return(numbers | max) }}
+    {{ return(1 + (numbers | max)) }}
 {% endmacro %}

@@ -64,8 +64,8 @@ order by ledger_key, ledger_block, finding, expected, actual
 #}
 {% macro _rows_of_all(ledger, stage, settings, decided, token) -%}
 {%- set key = 'struct(' ~ collapsing._row_list(settings.key) ~ ')' -%}
-{%- set places = collapsing._row_list((settings.version + settings.order_by) | unique | list) -%}
-{%- set placed = ', ' ~ places if places -%}
+{%- set ordering = collapsing._row_list((settings.version + settings.order_by) | unique | list) -%}
+{%- set ordering = ', ' ~ ordering if ordering -%}
 rows_of_all as (
     select
         {{ key }} as ledger_key,
@@ -84,7 +84,7 @@ rows_of_all as (
         {{ key }} as ledger_key,
         {{ token }} as ledger_block,
         ledger_batch,
-        struct({{ collapsing._own_sign(settings) }} as ledger_sign{{ placed }}) as ledger_row,
+        struct({{ collapsing._own_sign(settings) }} as ledger_sign{{ ordering }}) as ledger_row,
         null as ledger_sign,
         0 as staged,
         if({{ collapsing._leaves_a_row(settings) }}, 1, 0) as owed,
@@ -98,7 +98,7 @@ rows_of_all as (
         {{ key }} as ledger_key,
         ledger_block,
         ledger_batch,
-        struct(ledger_sign{{ placed }}) as ledger_row,
+        struct(ledger_sign{{ ordering }}) as ledger_row,
         ledger_sign,
         0 as staged,
         0 as owed,
@@ -163,17 +163,17 @@ tally as (
     ] %}
     {% if settings.combine %}
         {#- the last event may have been a delete that leaves no tombstone -#}
-        {% set place = "level = 'batch' and is_compared" ~ (' and not deletes' if not collapsing._engine(settings).tombstones) %}
+        {% set applies_to = "level = 'batch' and is_compared" ~ (' and not deletes' if not collapsing._engine(settings).tombstones) %}
         {% set owed = 'least(owed, 1)' %}
     {% else %}
-        {% set place, owed = "level = 'row' and is_compared", 'owed' %}
+        {% set applies_to, owed = "level = 'row' and is_compared", 'owed' %}
     {% endif %}
-    {% do laws.append([place ~ ' and ' ~ owed ~ ' > found', 'missing_row', owed, 'found']) %}
-    {% do laws.append([place ~ ' and ' ~ owed ~ ' < found', 'surplus_row', owed, 'found']) %}
+    {% do laws.append([applies_to ~ ' and ' ~ owed ~ ' > found', 'missing_row', owed, 'found']) %}
+    {% do laws.append([applies_to ~ ' and ' ~ owed ~ ' < found', 'surplus_row', owed, 'found']) %}
     {% if not collapsing._engine(settings).keeps_every_row %}
-        {% set place = "level = 'batch' and is_compared and " %}
-        {% do laws.append([place ~ 'applies and live <> states', 'wrong_live_rows', 'states', 'live']) %}
-        {% do laws.append([place ~ 'not applies and cancels > 0', 'cancel_without_event', '0', 'cancels']) %}
+        {% set applies_to = "level = 'batch' and is_compared and " %}
+        {% do laws.append([applies_to ~ 'applies and live <> states', 'wrong_live_rows', 'states', 'live']) %}
+        {% do laws.append([applies_to ~ 'not applies and cancels > 0', 'cancel_without_event', '0', 'cancels']) %}
     {% endif %}
     {% set cases = [] %}
     {% for condition, finding, expected, actual in laws %}
@@ -263,8 +263,8 @@ select
         select block as ledger_block
         from {{ collapsing._manifest_relation(ledger) }}
         where {{ collapsing._is_committed(batches) }} and block is not null
-    ) as noted
-        on stored.ledger_block = noted.ledger_block and stored.ledger_batch < 0
+    ) as named
+        on stored.ledger_block = named.ledger_block and stored.ledger_batch < 0
     where
         stored.ledger_block is not null
         {%- if manifest.undone %}

@@ -31,6 +31,7 @@
         'needs': ['sign', 'order_by'],
         'ignores': ['version', 'partition_by', 'tombstone_retention', 'is_deleted', 'deletes', 'combine'],
         'because': 'rows bring their own cancel rows and count in the order in which they arrive',
+        'is_signed': true,
         'keeps_every_row': true,
         'adds_up': true,
         'final': collapsing._last_states,

@@ -41,6 +41,7 @@
         'needs': ['sign', 'version'],
         'ignores': ['partition_by', 'tombstone_retention', 'is_deleted', 'deletes', 'combine'],
         'because': 'rows bring their own cancel rows, each with the version that it cancels',
+        'is_signed': true,
         'keeps_every_row': true,
         'shows_cancel_rows': true,
         'adds_up': true,

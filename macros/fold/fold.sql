@@ -58,7 +58,7 @@ with
 {%- set partition = collapsing._row_list(history) -%}
 {%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
 {%- set skipped = ['ledger_skipped'] if engine.unread else [] -%}
-{%- set taken = kept + ['ledger_delete', 'ledger_arrival', 'ledger_block', 'ledger_batch'] + skipped -%}
+{%- set passed_on = kept + ['ledger_delete', 'ledger_arrival', 'ledger_block', 'ledger_batch'] + skipped -%}
 {%- set whole_key = 'partition by ' ~ partition ~ ' order by ' ~ collapsing._counting_order(settings, columns)
     ~ ' rows between unbounded preceding and unbounded following' -%}
 -- the rows that are decided about
@@ -123,7 +123,7 @@ numbered as (
 -- each row with its decision
 classified as (
     select
-        {{ 'incoming.*' if by_batch else collapsing._select_list(taken, of='incoming') }},
+        {{ 'incoming.*' if by_batch else collapsing._select_list(passed_on, of='incoming') }},
         {%- if touched %}
         struct({{ collapsing._row_list(kept + ['ledger_sign'], of='last_state') }}) as ledger_last_state,
         {{ collapsing._applies(engine, settings, columns) }} as ledger_applies,

@@ -9,8 +9,8 @@
     build.
 #}
 {% macro _plan_joined(ledger, settings, sides, table, batches) %}
-    {% set last = batches.last if batches else collapsing._last_of_earlier_lives(ledger) %}
-    {% set batch = {'number': 1 + last, 'rows': 0, 'decisions': {}, 'unread': none, 'states': 0, 'cancels': 0, 'tombstones': 0} %}
+    {% set number = collapsing._next_number(ledger, batches) %}
+    {% set batch = {'number': number, 'rows': 0, 'decisions': {}, 'unread': none, 'states': 0, 'cancels': 0, 'tombstones': 0} %}
     {% set stayed = collapsing._cache_stayed(ledger, settings, sides, table) if not table.whole %}
     {% set blocks = [] %}
     {#- a ledger may be several sides; how many rows a side has is nobody's question here, and would be a scan -#}

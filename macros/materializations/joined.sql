@@ -33,11 +33,11 @@
 
         {#- the manifest says how far each side is read: it counts once the batch is committed -#}
         {%- do collapsing._write_manifest(ledger, settings, batch, -batch.number if table.rebuild else batch.number, begun_at) -%}
-        {#- rows of other rules: until they are there, the mark is of rules that no settings have, so that a run after a kill rebuilds -#}
-        {%- set rules, marks = collapsing._rules_of(settings), table.rebuild and table.has_other_rules -%}
-        {%- do collapsing._set_properties(ledger, {'collapsing.rules': collapsing._as_property(dict(rules, join={}))}) if marks -%}
+        {#- rows of other rules: until they are there, the property has rules that no settings have, so that a run after a kill rebuilds -#}
+        {%- set rules, changes_rules = collapsing._rules_of(settings), table.rebuild and table.has_other_rules -%}
+        {%- do collapsing._set_properties(ledger, {'collapsing.rules': collapsing._as_property(dict(rules, join={}))}) if changes_rules -%}
         {%- do collapsing._commit(ledger, settings, table, batch, rows) -%}
-        {%- do collapsing._set_properties(ledger, {'collapsing.rules': collapsing._as_property(rules)}) if marks -%}
+        {%- do collapsing._set_properties(ledger, {'collapsing.rules': collapsing._as_property(rules)}) if changes_rules -%}
         {%- do collapsing._drop_cached(ledger, model) -%}
     {%- endif -%}
     {%- set line = collapsing._summary_of_joined(batch, sides) -%}

@@ -20,7 +20,7 @@
     {%- set columns = collapsing._stage_columns(sql, settings) -%}
     {%- do collapsing._check_ledger_sql(settings, columns) -%}
     {%- do collapsing._check_full_refresh(sql, ledger, settings, columns, batches) -%}
-    {%- set number = 1 + (batches.last if batches else collapsing._last_of_earlier_lives(ledger)) -%}
+    {%- set number = collapsing._next_number(ledger, batches) -%}
     {%- set table = collapsing._check_table(ledger, settings, columns, batches) -%}
     {%- set batches = none if table.rebuild or table.created else batches -%}
 

@@ -26,9 +26,9 @@
         {%- if table.rebuild -%}
             {%- set view = collapsing._cache(projection, 'partials', partials) -%}
             {%- do collapsing._drop_covered(projection, table.batches) -%}
-            {#- other partials: until they are there, the mark is one that no settings have, so that a run after a kill rebuilds -#}
-            {%- set mark = {'collapsing.projection': collapsing._as_property({})} if table.is_other else table.properties -%}
-            {%- do collapsing._set_properties(projection, mark) -%}
+            {#- other partials: until they are there, the property fits no settings, so that a run after a kill rebuilds -#}
+            {%- set unfit = {'collapsing.projection': collapsing._as_property({})} -%}
+            {%- do collapsing._set_properties(projection, unfit if table.is_other else table.properties) -%}
             {%- do collapsing._write_base(projection, table.upto, 'select * from ' ~ view, has_readers=false) -%}
             {%- do collapsing._set_properties(projection, table.properties) if table.is_other -%}
             {%- do collapsing._drop_cached(projection, model) -%}

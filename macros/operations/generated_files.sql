@@ -152,9 +152,9 @@
 
 {# Returns the column of few values by which a first projection groups, or none. #}
 {% macro _guess_group(columns, rows, guess) %}
-    {% set taken = [guess.key, guess.version, guess.mark, guess.block] %}
+    {% set used = [guess.key, guess.version, guess.mark, guess.block] %}
     {% for type in ['^(string|varchar|char)', '^boolean', '^date$', '^(tinyint|smallint|int|bigint)'] %}
-        {% for column in columns if modules.re.search(type, column.dtype) and column not in taken
+        {% for column in columns if modules.re.search(type, column.dtype) and column not in used
             and 1 < column.distinct <= 1000 and column.distinct * 2 <= rows %}
             {{ return(column) }}
         {% endfor %}
@@ -165,11 +165,11 @@
 
 {# Returns the measures of a first projection: how many rows, and the sums of up to three numbers, {name: aggregate}. #}
 {% macro _guess_measures(columns, guess, group) %}
-    {% set taken = [guess.key, guess.version, guess.mark, guess.block, group] %}
+    {% set used = [guess.key, guess.version, guess.mark, guess.block, group] %}
     {% set names = columns | map(attribute='name') | map('lower') | list %}
     {% set count = 'row_count' if 'row_count' not in names else 'row_count_of_' ~ guess.name %}
     {% set measures, is_name = {count: 'count(*)'}, '(?i)(^|_)(id|key|no|nr|number|code|year|month|day|position|offset)$' %}
-    {% for column in columns if column not in taken
+    {% for column in columns if column not in used
         and modules.re.search('^(decimal|double|float|int|bigint|smallint)', column.dtype)
         and not modules.re.search(is_name, column.name) and measures | length < 4 %}
         {% do measures.update({column.name: 'sum(' ~ collapsing._plain_name(column.name) ~ ')'}) %}

@@ -124,10 +124,11 @@
     sign follow each other in the opposite order, so that pairs meet like brackets.
 #}
 {% macro _negation(ledger, settings, target, number) %}
-    {% set selected = [] %}
+    {% set selected, signs = [], ['ledger_sign'] %}
+    {% do signs.append(settings.sign | lower) if collapsing._engine(settings).is_signed %}
     {% for column in collapsing._describe(ledger).columns %}
         {% set name = column.name %}
-        {% if name == 'ledger_sign' or (settings.input == 'signed' and name | lower == settings.sign | lower) %}
+        {% if name | lower in signs %}
             {#- a sign may be text -#}
             {% do selected.append('cast(-ledger_sign as ' ~ collapsing._ddl_type(column.dtype) ~ ') as ' ~ adapter.quote(name)) %}
         {% elif name == 'ledger_place' %}

@@ -51,7 +51,7 @@
 
 
 {# Returns a subquery of one row for each group, and one for each group and value, with what the batches add up to. #}
-{% macro _partials_by_value(projection, parts, settings, groups, types) %}
+{% macro _partials_by_value(projection, rows, settings, groups, types) %}
 {%- set values, others = [], ['ledger_part', 'ledger_sign', 'ledger_batch'] -%}
 {%- for measure in collapsing._value_measures(settings.measures) -%}
     {%- do values.append('ledger_value_' ~ measure.name) -%}
@@ -66,7 +66,7 @@
         {{ collapsing._sum_of_partials(projection, name, types[name]) }} as {{ adapter.quote(name) }},
         {%- endfor %}
         sum(ledger_sign) as ledger_sign
-    from {{ parts }}
+    from {{ rows }}
     group by {{ collapsing._row_list(groups + values + ['ledger_part']) }}
 )
 {%- endmacro %}
@@ -98,13 +98,13 @@
     {% endif %}
     {% set rows = 'sum(' ~ adapter.quote('ledger_count_' ~ measure.name) ~ ')' %}
     {% do return(rows) if measure.function == 'count' %}
-    {% set part = adapter.quote('ledger_sum_' ~ measure.name) %}
+    {% set partial = adapter.quote('ledger_sum_' ~ measure.name) %}
     {% set dtype = types.get('ledger_sum_' ~ measure.name, 'unknown') %}
     {% if dtype == 'double' %}
-        {% set total = collapsing._total_of_floats(projection, measure, part) %}
+        {% set total = collapsing._total_of_floats(projection, measure, partial) %}
         {% set value = total ~ ' / ' ~ rows if measure.function == 'avg' else total %}
     {% else %}
-        {% set total = collapsing._sum_that_fits(part, 'decimal(38,0)' if dtype == 'decimal(30,0)' else dtype) %}
+        {% set total = collapsing._sum_that_fits(partial, 'decimal(38,0)' if dtype == 'decimal(30,0)' else dtype) %}
         {#- Spark's own sum of integers is a bigint -#}
         {% set value = collapsing._or_error(
             collapsing._mean(total, rows, dtype) if measure.function == 'avg'
@@ -132,9 +132,9 @@
 
 
 {# Returns SQL for the sum of floats: of the finite ones, then NaN and infinities as often as they are there. #}
-{% macro _total_of_floats(projection, measure, part) %}
+{% macro _total_of_floats(projection, measure, partial) %}
     {% set terms = [collapsing._or_error(
-        collapsing._sum_that_fits('coalesce(' ~ part ~ ', 0)', 'double'), projection, measure.name
+        collapsing._sum_that_fits('coalesce(' ~ partial ~ ', 0)', 'double'), projection, measure.name
     )] %}
     {% for name, sql in collapsing._not_finite().items() %}
         {% set times = 'sum(' ~ adapter.quote(name ~ measure.name) ~ ')' %}
@@ -163,7 +163,7 @@
 
 
 {#
-    Merges the oldest parts of a projection into a base: one row for each group, and one for each value that is kept, with what the
+    Merges the oldest partials of a projection into a base: one row for each group, and one for each value that is kept, with what the
     batches add up to. The newest `keep_batches` stay as they are, for as_of.
 #}
 {% macro _optimize_projection(node, projection, keep_batches) %}

@@ -1,5 +1,5 @@
 {#
-    A measure is kept as parts that add up, so that a cancel row takes back what its state row brought:
+    A measure is kept as partials that add up, so that a cancel row takes back what its state row brought:
 
     count      `ledger_count_<name>`: how many values are not NULL
     sum, avg   the same, and `ledger_sum_<name>`. Integers are summed as decimal(30, 0), which a hundred thousand million bigints
@@ -30,7 +30,7 @@
 {% endmacro %}
 
 
-{# Returns the measures that have parts of their own: not quotients, count(*), which is the sign, and those that share values. #}
+{# Returns the measures that have partials of their own: not quotients, count(*), which is the sign, and those that share values. #}
 {% macro _measures_with_partials(measures) %}
     {% set sharing = measures | selectattr('function', 'in', collapsing._value_functions())
         | reject('in', collapsing._value_measures(measures)) | list %}
@@ -56,15 +56,15 @@
     } %}
     {% do return([count, sum]) if dtype != 'double' %}
     {% do sum.update({'added': collapsing._if_finite(value, sum.added)}) %}
-    {% set parts = [count, sum] %}
+    {% set partials = [count, sum] %}
     {% for name, sql in collapsing._not_finite().items() %}
-        {% do parts.append({'name': name ~ measure.name, 'added': 'if(' ~ value ~ ' = ' ~ sql ~ ', ledger_sign, 0)'}) %}
+        {% do partials.append({'name': name ~ measure.name, 'added': 'if(' ~ value ~ ' = ' ~ sql ~ ', ledger_sign, 0)'}) %}
     {% endfor %}
-    {{ return(parts) }}
+    {{ return(partials) }}
 {% endmacro %}
 
 
-{# Returns the floats that are not finite, {what the name of their part begins with: SQL}. In Spark NaN = NaN. #}
+{# Returns the floats that are not finite, {what the name of their partial begins with: SQL}. In Spark NaN = NaN. #}
 {% macro _not_finite() %}
     {{ return({
         'ledger_nan_': "double('nan')",
@@ -101,13 +101,13 @@
 {% endmacro %}
 
 
-{# Returns SQL for the sum of a part, over rows that are grouped. NULL where it does not fit its type, whatever ANSI says. #}
-{% macro _sum_that_fits(part, dtype) %}
-    {% set total = 'try_sum(' ~ part ~ ')' %}
+{# Returns SQL for the sum of a partial, over rows that are grouped. NULL where it does not fit its type, whatever ANSI says. #}
+{% macro _sum_that_fits(partial, dtype) %}
+    {% set total = 'try_sum(' ~ partial ~ ')' %}
     {% if dtype == 'double' %}
         {#- an intermediate sum of floats may exceed the range although the total fits: such sums are of multiples of 2 to the 64 -#}
         {% set small = '5.421010862427522E-20D' %}
-        {% set multiple = 'try_sum(' ~ part ~ ' * ' ~ small ~ ') / ' ~ small %}
+        {% set multiple = 'try_sum(' ~ partial ~ ' * ' ~ small ~ ') / ' ~ small %}
         {{ return('coalesce(' ~ collapsing._if_finite(total, total) ~ ', ' ~ collapsing._if_finite(multiple, multiple) ~ ')') }}
     {% elif dtype.startswith('decimal') %}
         {{ return('try_cast(' ~ total ~ ' as ' ~ dtype ~ ')') }}
@@ -122,11 +122,11 @@
 {% endmacro %}
 
 
-{# Returns SQL for the sum of a part in the type in which it is kept: NULL for no values, an error if it does not fit. #}
-{% macro _sum_to_keep(part, dtype, projection, measure) %}
+{# Returns SQL for the sum of a partial in the type in which it is kept: NULL for no values, an error if it does not fit. #}
+{% macro _sum_to_keep(partial, dtype, projection, measure) %}
     {{ return(
-        'if(count(' ~ part ~ ') = 0, null, '
-        ~ collapsing._or_error(collapsing._sum_that_fits(part, dtype), projection, measure) ~ ')'
+        'if(count(' ~ partial ~ ') = 0, null, '
+        ~ collapsing._or_error(collapsing._sum_that_fits(partial, dtype), projection, measure) ~ ')'
     ) }}
 {% endmacro %}
 

@@ -20,7 +20,7 @@
 {%- for measure in collapsing._measures_with_partials(settings.measures) -%}
     {%- do measures.append({
         'name': measure.name,
-        'parts': collapsing._added_by_partial(measure, source_projection, types) if source_projection else collapsing._added_by_row(measure, types[measure.name])
+        'partials': collapsing._added_by_partial(measure, source_projection, types) if source_projection else collapsing._added_by_row(measure, types[measure.name])
     }) -%}
 {%- endfor -%}
 with
@@ -82,8 +82,8 @@ added as (
 {# Returns the items of a select that give what a row adds to the partials of each measure, a comma after each. #}
 {% macro _added_partials(measures) %}
     {%- for measure in measures %}
-    {%- for part in measure.parts %}
-        {{ part.added }} as {{ adapter.quote(part.name) }},
+    {%- for partial in measure.partials %}
+        {{ partial.added }} as {{ adapter.quote(partial.name) }},
     {%- endfor %}
     {%- endfor %}
 {%- endmacro %}
@@ -97,8 +97,8 @@ select
     {{ adapter.quote(group) }},
     {%- endfor %}
     {%- for measure in measures %}
-    {%- for part in measure.parts %}
-    {{ collapsing._summed_partial(measure.name, part, values) }} as {{ adapter.quote(part.name) }},
+    {%- for partial in measure.partials %}
+    {{ collapsing._summed_partial(measure.name, partial, values) }} as {{ adapter.quote(partial.name) }},
     {%- endfor %}
     {%- endfor %}
     {%- if values %}
@@ -122,13 +122,13 @@ having count(*) > 0
 {%- endmacro %}
 
 
-{# Returns SQL for a part of a measure in _summed_partials. #}
-{% macro _summed_partial(measure, part, values) %}
-    {% set column = adapter.quote(part.name) %}
-    {% do return(column) if part.name == 'ledger_value_' ~ measure %}
+{# Returns SQL for a partial of a measure in _summed_partials. #}
+{% macro _summed_partial(measure, partial, values) %}
+    {% set column = adapter.quote(partial.name) %}
+    {% do return(column) if partial.name == 'ledger_value_' ~ measure %}
     {% do return('if(' ~ collapsing._is_value(measure) ~ ', sum(' ~ column ~ '), null)') if measure in values %}
-    {% do return(collapsing._of_groups('sum(' ~ column ~ ')', values, 'null')) if not part.dtype %}
-    {{ return(collapsing._of_groups(collapsing._sum_to_keep(column, part.dtype, this, measure), values, 'null')) }}
+    {% do return(collapsing._of_groups('sum(' ~ column ~ ')', values, 'null')) if not partial.dtype %}
+    {{ return(collapsing._of_groups(collapsing._sum_to_keep(column, partial.dtype, this, measure), values, 'null')) }}
 {% endmacro %}
 
 
@@ -215,14 +215,14 @@ added as (
         ]) }}
     {% endif %}
     {% set dtype = types.get('ledger_sum_' ~ of.name, 'unknown') %}
-    {% set parts = [
+    {% set partials = [
         {'name': count, 'added': adapter.quote('ledger_count_' ~ of.name)},
         {'name': sum, 'added': adapter.quote('ledger_sum_' ~ of.name), 'dtype': dtype}
     ] %}
     {% for name in collapsing._not_finite() if dtype == 'double' %}
-        {% do parts.append({'name': name ~ measure.name, 'added': adapter.quote(name ~ of.name)}) %}
+        {% do partials.append({'name': name ~ measure.name, 'added': adapter.quote(name ~ of.name)}) %}
     {% endfor %}
-    {{ return(parts) }}
+    {{ return(partials) }}
 {% endmacro %}
 
 

@@ -124,8 +124,8 @@
 
 {# Returns whether SQL, as Spark has analysed it, reads a column, or may do so where Spark has abbreviated it. #}
 {% macro _reads_column(condition, name) %}
-    {% set mark = '(?!\\w)' if collapsing._is_abbreviated(condition) else '#\\d' %}
-    {{ return(modules.re.search('(?i)(?<!\\w)' ~ modules.re.escape(name) ~ mark, condition) is not none) }}
+    {% set ending = '(?!\\w)' if collapsing._is_abbreviated(condition) else '#\\d' %}
+    {{ return(modules.re.search('(?i)(?<!\\w)' ~ modules.re.escape(name) ~ ending, condition) is not none) }}
 {% endmacro %}
 
 

@@ -15,7 +15,7 @@
 
 {#
     Returns the statement that appends a batch, so that two writers of its number do not both count. On Iceberg the second one replaces the
-    first; on Delta it is refused. Delta would check each row against `replace where` in code that holds the number: compiled anew in each run, and cold. There
+    first; on Delta it fails. Delta would check each row against `replace where` in code that holds the number: compiled anew in each run, and cold. There
     the statement reads whether the batch is there, which Delta holds against what others commit meanwhile; this takes half a second, and
     is left out where no other process can write.
 #}

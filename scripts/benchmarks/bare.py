@@ -55,7 +55,7 @@ class Bare:
                 raise RuntimeError(f"the compiled SQL and the run of the package have appended different rows to {own}")
 
     def _compiled(self, model: str, source: str) -> str:
-        """Give the SQL of a model, with another relation in place of the ledger."""
+        """Return the SQL of a model, with another relation in place of the ledger."""
         return re.sub(rf"\b{self._bench.schema}\.folded\b", source, self._bench.compiled(model))
 
 
@@ -82,5 +82,5 @@ class BareMerge:
             )
 
     def sums(self, group: str) -> str:
-        """Give the table of the sums by a group."""
+        """Return the table of the sums by a group."""
         return f"{self._table}_by_{group}"

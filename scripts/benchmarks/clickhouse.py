@@ -48,7 +48,7 @@ class ClickHouse:
         self._session = Session(str(folder))
 
     def sql(self, statement: str) -> list[tuple]:
-        """Run a statement; gives its rows."""
+        """Run a statement; returns its rows."""
         text = self._session.query(statement, "JSONCompactEachRow").data()
         return [tuple(json.loads(line)) for line in text.splitlines() if line]
 
@@ -72,7 +72,7 @@ class ClickHouse:
         self.sql("optimize table folded final")
 
     def sums(self, group: str) -> list[tuple]:
-        """Give the sums by a group, which its projection holds."""
+        """Return the sums by a group, which its projection holds."""
         summed = f"select {group}, sum(sign) as n, sum(metric1 * sign), sum(metric2 * sign) from folded group by {group}"
         return self.sql(f"{summed} having n > 0 order by {group}")
 
@@ -81,7 +81,7 @@ class ClickHouse:
         self._session.close()
 
     def counters(self) -> dict[str, float]:
-        """Give what the server counts from its start on; a part counts as a file."""
+        """Return what the server counts from its start on; a part counts as a file."""
         names = ", ".join(f"'{name}'" for name in COUNTERS)
         found = self.sql(f"select event, toFloat64(value) from system.events where event in ({names})")
         return {COUNTERS[event][0]: value * COUNTERS[event][1] for event, value in found}

@@ -45,7 +45,7 @@ class Meter:
         self._clock = time.perf_counter()
 
     def end(self) -> dict[str, float]:
-        """Give what was used since, by name."""
+        """Return what was used since, by name."""
         used = {"seconds": time.perf_counter() - self._clock}
         if self._has_proc:
             used["CPU seconds"] = _cpu_seconds() - self._cpu
@@ -56,7 +56,7 @@ class Meter:
         return used
 
     def _counters(self) -> dict[str, float]:
-        """Give what the engines count from their start on."""
+        """Return what the engines count from their start on."""
         java = self._spark._jvm
         tasks = java.org.apache.spark.SparkEnv.get().metricsSystem().getSourcesByName("executor").apply(0)
         files = java.org.apache.hadoop.fs.FileSystem.getAllStatistics()
@@ -71,7 +71,7 @@ class Meter:
         return counted
 
     def _newest_execution(self) -> int:
-        """Give the number of Spark's newest query, once Spark has noted all of them."""
+        """Return the number of Spark's newest query, once Spark has noted all of them."""
         self._spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
         newest = self._executions.executionsList(max(self._executions.executionsCount() - 1, 0), 1)
         return newest.apply(0).executionId() if newest.size() else -1
@@ -93,12 +93,12 @@ class Meter:
 
 
 def _count(text: str) -> int:
-    """Give a number as Spark writes it for people."""
+    """Return a number as Spark writes it for people."""
     return int(text.replace(",", "")) if text.replace(",", "").isdigit() else 0
 
 
 def _processes() -> Iterator[Path]:
-    """Give this process and those that it has started, each by its folder in /proc."""
+    """Return this process and those that it has started, each by its folder in /proc."""
     waiting = [os.getpid()]
     while waiting:
         process = Path(f"/proc/{waiting.pop()}")
@@ -125,6 +125,6 @@ def _cpu_seconds() -> float:
 
 
 def _peak_bytes(process: Path) -> int:
-    """Give the most memory that a process had since this was last forgotten."""
+    """Return the most memory that a process had since this was last forgotten."""
     found = re.search(r"VmHWM:\s+(\d+) kB", (process / "status").read_text())
     return int(found[1]) * 1024 if found else 0

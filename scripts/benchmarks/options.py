@@ -41,7 +41,7 @@ NUMBERS = ("rows", "batch", "blocks", "batches", "rounds", "warm_up")
 
 
 def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[str, Any]]]:
-    """Give the target, and the setting of each measure that is asked for. Ends the process where something is wrong."""
+    """Return the target, and the setting of each measure that is asked for. Ends the process where something is wrong."""
     parser = argparse.ArgumentParser(prog="scripts/bench", description="Measure what the documents claim about speed.")
     parser.add_argument("measures", nargs="*", metavar="measure", help=", ".join(MEASURES))
     parser.add_argument("--scale", choices=SCALES, default="default")
@@ -85,5 +85,5 @@ def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[st
 
 
 def _option(name: str) -> str:
-    """Give the option that sets a value: `--warm-up` for `warm_up`."""
+    """Return the option that sets a value: `--warm-up` for `warm_up`."""
     return "--" + name.replace("_", "-")

@@ -21,7 +21,7 @@ MARKED = re.compile(r"(?P<begin><!-- bench: (?P<name>[a-z-]+) -->\n).*?(?P<end><
 
 
 def filled(page: str, results: Iterable[Results]) -> str:
-    """Give the page with the figures in it. ValueError where it has no marks for some of them, or they are a smoke's."""
+    """Return the page with the figures in it. ValueError where it has no marks for some of them, or they are a smoke's."""
     tables: dict[str, list[str]] = {}
     for one in results:
         if one.setting.get("scale") == "smoke":

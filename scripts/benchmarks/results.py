@@ -59,7 +59,7 @@ class Comparison:
         return f"{self.title}, {self.rounds} round{'s' * (self.rounds != 1)}; ratio to {self.base}"
 
     def ratio(self, way: str, base: str = "") -> float:
-        """Give the median of what a way took in each round, divided by what the base took in the same round."""
+        """Return the median of what a way took in each round, divided by what the base took in the same round."""
         pairs = zip(self.ways[way]["seconds"], self.ways[base or self.base]["seconds"], strict=True)
         return statistics.median(seconds / base for seconds, base in pairs)
 
@@ -71,7 +71,7 @@ class Comparison:
         return "won" if ratio > 1 + EVEN else "lost" if ratio < 1 - EVEN else "even"
 
     def rows(self) -> Iterator[list[str]]:
-        """Give a row of cells for each way: seconds, ratio, and the median of each cost."""
+        """Return a row of cells for each way: seconds, ratio, and the median of each cost."""
         for way, costs in self.ways.items():
             seconds = costs["seconds"]
             cells = [way, *map(_seconds, (min(seconds), statistics.median(seconds), max(seconds)))]
@@ -120,7 +120,7 @@ class Results:
             self.parts.setdefault(statement, []).append(seconds)
 
     def write(self, folder: Path) -> Path:
-        """Write the figures and a drawing of them; gives the path of the figures."""
+        """Write the figures and a drawing of them; returns the path of the figures."""
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{self.name}.json"
         file.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
@@ -139,7 +139,7 @@ class Results:
 
 
 def markdown(results: Results) -> str:
-    """Give the figures as tables for a page, under a line that says with what they were made."""
+    """Return the figures as tables for a page, under a line that says with what they were made."""
     ran = "{date}: {cores} cores, {memory}, {driver} of it for the driver, {system}, Spark {Spark}, Java {Java}"
     parts = [f"`{results.measure}` on {results.target} ({results.made_with}), {ran.format(**results.machine)}."]
     for one in results.comparisons:
@@ -179,7 +179,7 @@ def _text(value: object) -> str:
 
 
 def _cell(values: list[float] | None) -> str:
-    """Give the median of a cost as text, or nothing where it was not measured."""
+    """Return the median of a cost as text, or nothing where it was not measured."""
     if not values:
         return ""
     median = statistics.median(values)

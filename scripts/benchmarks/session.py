@@ -50,7 +50,7 @@ class Bench:
         self.sql(f"use {self.schema}")
 
     def dbt(self, *command: str, shard: int | None = None, variables: dict[str, Any] | None = None) -> Any:
-        """Run a dbt command, about one shard if need be; gives its result. RuntimeError with what dbt said where it fails."""
+        """Run a dbt command, about one shard if need be; returns its result. RuntimeError with what dbt said where it fails."""
         of_shard = {} if shard is None else {"collapsing_shard": shard}
         target = [] if command[0] == "deps" else ["--target-path", str(self.local / "target"), "--target", self.target]
         quiet = ["--quiet", "--log-level", "none", "--log-level-file", "none", "--no-write-json"]
@@ -81,7 +81,7 @@ class Bench:
         self.dbt("run", "--select", *models, shard=shard, variables={"load": load} if load else None)
 
     def compiled(self, model: str) -> str:
-        """Give the SQL of a model: of a ledger the query of the rows that its next run would append."""
+        """Return the SQL of a model: of a ledger the query of the rows that its next run would append."""
         return self.dbt("compile", "--select", model).results[0].node.compiled_code
 
     def optimize(self, model: str) -> None:
@@ -89,7 +89,7 @@ class Bench:
         self.dbt("run-operation", "collapsing.optimize", "--args", json.dumps({"model": model}))
 
     def sql(self, statement: str) -> list:
-        """Run a statement; gives its rows."""
+        """Run a statement; returns its rows."""
         return self.spark.sql(statement).collect()
 
     def is_equal(self, one: str, other: str) -> bool:
@@ -116,11 +116,11 @@ class Bench:
         java.proc.wait()
 
     def meter(self) -> Meter:
-        """Give a meter of what Spark, and ClickHouse if it is there, use."""
+        """Return a meter of what Spark, and ClickHouse if it is there, use."""
         return Meter(self.spark, lambda: self._clickhouse)
 
     def folder_of(self, table: str) -> Path:
-        """Give the folder of a table's files."""
+        """Return the folder of a table's files."""
         return self.local / "warehouse" / f"{self.schema}.db" / table
 
     def drop(self, begins: str = "") -> None:

@@ -51,7 +51,7 @@ class Stream:
         return f"l{self.landed:04}"
 
     def land(self) -> str:
-        """Add the next load; gives its name."""
+        """Add the next load; returns its name."""
         self.landed += 1
         drawn, deletes = (f"range({self.keys})", 0) if self.landed == 1 else (self._drawn(), self.deletes)
         event = EVENT.format(version=self.landed, seed=self.landed, deletes=deletes, load=self.load, drawn=drawn)
@@ -64,7 +64,7 @@ class Stream:
         return self._bench.folder_of(self.table) / f"load={self.load}"
 
     def _drawn(self) -> str:
-        """Give what can stand behind `from` for the ids of a batch."""
+        """Return what can stand behind `from` for the ids of a batch."""
         if self.order == "random":
             return f"(select distinct pmod(xxhash64(id, {self.landed}), {self.keys}) as id from range({self.batch}))"
         new = self.batch * 9 // 10

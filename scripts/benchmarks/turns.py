@@ -65,7 +65,7 @@ def compare(
 
 
 def shown(comparison: Comparison) -> Table:
-    """Give a comparison as a table for the terminal."""
+    """Return a comparison as a table for the terminal."""
     table = Table(box=box.SIMPLE_HEAD, title=comparison.heading, title_justify="left", title_style="bold")
     for heading in HEADINGS:
         table.add_column(heading, justify="right" if heading else "left")
@@ -75,7 +75,7 @@ def shown(comparison: Comparison) -> Table:
 
 
 def shown_parts(parts: dict[str, list[float]], rounds: int) -> Table:
-    """Give the statements of the package's runs as a table for the terminal."""
+    """Return the statements of the package's runs as a table for the terminal."""
     table = Table(box=box.SIMPLE_HEAD, title="The package's statements", title_justify="left", title_style="bold")
     for column in ("", "a run", "seconds a run", "median of one"):
         table.add_column(column, justify="right" if column else "left")

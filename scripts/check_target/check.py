@@ -74,7 +74,7 @@ class Worker:
         self._process.stdin.flush()
 
     def answer(self) -> dict:
-        """Give the answer to the command that was sent; of a process that died `success` is None."""
+        """Return the answer to the command that was sent; of a process that died `success` is None."""
         self.last = {"success": None, "said": "the process is dead", "answers": [], "seconds": [], "met": False}
         for line in self._process.stdout:
             if line.startswith(ANSWER):
@@ -101,7 +101,7 @@ class Worker:
         return answers[-1] if answers else None
 
     def sql(self, *statements: str) -> list[list]:
-        """Run statements in which {name} stands for a table; gives the rows of the last query among them."""
+        """Run statements in which {name} stands for a table; returns the rows of the last query among them."""
         answers = self.operate("check_run", statements=statements)
         return answers[-1] if answers else []
 
@@ -146,7 +146,7 @@ class Place:
 
     @staticmethod
     def _find(profiles: Path, arguments: argparse.Namespace) -> tuple[str, str, str]:
-        """Give profile, target and type of the adapter. Raises CannotAsk."""
+        """Return profile, target and type of the adapter. Raises CannotAsk."""
         try:
             found = yaml.safe_load((profiles / "profiles.yml").read_text()) or {}
         except OSError as error:
@@ -371,7 +371,7 @@ class Check:
 
     @contextlib.contextmanager
     def _second(self) -> Iterator[Worker]:
-        """Give a second process."""
+        """Return a second process."""
         other = Worker(self.place)
         try:
             yield other
@@ -379,7 +379,7 @@ class Check:
             other.end()
 
     def _batches_of_block(self) -> int:
-        """Give in how many batches rows of the newest block are."""
+        """Return in how many batches rows of the newest block are."""
         where = f"ledger_block = '{self._events.token}' and ledger_sign <> -1"
         return self.worker.sql(f"select count(distinct ledger_batch) from {{orders}} where {where}")[0][0]
 
@@ -414,7 +414,7 @@ class Check:
 
 
 def checks(check: Check) -> Iterator[tuple[str, Callable[[], str | None]]]:
-    """Give the checks, each with its name."""
+    """Return the checks, each with its name."""
     yield "a batch is registered at once", check.partitions
     yield "an overwrite empties what it writes", check.overwrite
     yield "lookups, final and sums", check.lookups
@@ -426,7 +426,7 @@ def checks(check: Check) -> Iterator[tuple[str, Callable[[], str | None]]]:
 
 
 def version(package: str) -> str:
-    """Give the version of an installed package."""
+    """Return the version of an installed package."""
     with contextlib.suppress(importlib.metadata.PackageNotFoundError):
         return importlib.metadata.version(package)
     return "?"

@@ -21,7 +21,7 @@ class Events:
         self.blocks = 0
 
     def next_block(self, rows: int = 40) -> str:
-        """Make a block; gives the statement that stages it in {arrived}."""
+        """Make a block; returns the statement that stages it in {arrived}."""
         self.blocks += 1
         made: list[Event] = []
         for _ in range(rows):
@@ -50,12 +50,12 @@ class Events:
         return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
 
     def orders(self) -> list[list[str]]:
-        """Give the live rows of the ledger `orders`: tenant, id, version, amount."""
+        """Return the live rows of the ledger `orders`: tenant, id, version, amount."""
         live = [event for event in self._last(self._all) if not event[3]]
         return sorted([tenant, str(id), str(version), f"{amount / 100:.2f}"] for id, tenant, version, _, amount in live)
 
     def sums(self) -> list[list[str]]:
-        """Give the groups of the projection `sums`: tenant, number of rows, amount, newest version."""
+        """Return the groups of the projection `sums`: tenant, number of rows, amount, newest version."""
         groups: dict[str, list[list[str]]] = {}
         for row in self.orders():
             groups.setdefault(row[0], []).append(row)
@@ -65,13 +65,13 @@ class Events:
         )
 
     def days(self) -> list[list[str]]:
-        """Give the live rows of the ledger `days`: price, version, amount."""
+        """Return the live rows of the ledger `days`: price, version, amount."""
         staged = [event for event in self._all if event[1] == TENANTS[0] and not event[3]]
         return sorted([f"{id / 4:.2f}", str(version), f"{amount / 100:.2f}"] for id, _, version, _, amount in self._last(staged))
 
     @staticmethod
     def _last(events: Iterable[Event]) -> list[Event]:
-        """Give the event of each key that is the last by version."""
+        """Return the event of each key that is the last by version."""
         last: dict[tuple, Event] = {}
         for event in events:
             if event[:2] not in last or event[2] > last[event[:2]][2]:

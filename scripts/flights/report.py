@@ -129,7 +129,7 @@ def read_plots(query: Callable[[str], pd.DataFrame], relations: dict[str, str]) 
 
 
 def formatted(value: Any, decimals: int) -> str:
-    """Give a cell of a table as text: thousands apart, times without needless parts, NULL as a dash."""
+    """Return a cell of a table as text: thousands apart, times without needless parts, NULL as a dash."""
     if pd.isna(value):
         return "–"
     if isinstance(value, pd.Timestamp):
@@ -190,7 +190,7 @@ def compared(rows: pd.DataFrame) -> list[str]:
 
 
 def off(answer: float, right: float) -> str:
-    """Give how far an answer is off, in words."""
+    """Return how far an answer is off, in words."""
     return f"{answer - right:+,.0f}" if answer != right else "0"
 
 
@@ -315,12 +315,12 @@ def routes(rows: pd.DataFrame) -> list[str]:
 
 
 def html_table(frame: pd.DataFrame, caption: str = "") -> str:
-    """Give a DataFrame as an HTML table."""
+    """Return a DataFrame as an HTML table."""
     return pages.table([str(name).replace("_", " ") for name in frame], cells(frame), caption)
 
 
 def cells(frame: pd.DataFrame) -> list[tuple[str, ...]]:
-    """Give the rows of a DataFrame as text; a column of floats has as many decimals as it needs, two at most."""
+    """Return the rows of a DataFrame as text; a column of floats has as many decimals as it needs, two at most."""
     columns = [[formatted(cell, decimals(frame[name])) for cell in frame[name]] for name in frame]
     return list(zip(*columns, strict=True))
 

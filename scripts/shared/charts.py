@@ -42,7 +42,7 @@ def legend(series: Sequence[Series]) -> str:
 
 
 def stacked_bars(labels: Sequence[str], series: Sequence[Series], unit: str, height: int = 190) -> Callable[[int], tuple]:
-    """Give a drawing of a bar per label, in which the series stand upon each other."""
+    """Return a drawing of a bar per label, in which the series stand upon each other."""
 
     def draw(width: int) -> tuple[str, float]:
         top = max((sum(values) for values in zip(*(one.values for one in series), strict=True)), default=0)
@@ -68,7 +68,7 @@ def stacked_bars(labels: Sequence[str], series: Sequence[Series], unit: str, hei
 
 
 def lines(labels: Sequence[str], series: Sequence[Series], unit: str, height: int = 190) -> Callable[[int], tuple]:
-    """Give a drawing of a line per series."""
+    """Return a drawing of a line per series."""
 
     def draw(width: int) -> tuple[str, float]:
         values = [value for one in series for value in one.values]
@@ -91,7 +91,7 @@ def lines(labels: Sequence[str], series: Sequence[Series], unit: str, height: in
 
 
 def rows_of_bars(labels: Sequence[str], series: Sequence[Series], notes: Sequence[str]) -> Callable[[int], tuple]:
-    """Give a drawing of a horizontal bar per label, in which the series follow each other, with a note at its end."""
+    """Return a drawing of a horizontal bar per label, in which the series follow each other, with a note at its end."""
 
     def draw(width: int) -> tuple[str, float]:
         left = max((len(label) for label in labels), default=0) * LETTER + 14
@@ -149,7 +149,7 @@ class Frame:
         self.height = self.above + inner_height + 24
 
     def y(self, value: float) -> float:
-        """Give the height at which a value stands."""
+        """Return the height at which a value stands."""
         low, high = self.ticks[0], self.ticks[-1]
         return self.above + self.inner_height * (1 - (value - low) / (high - low))
 
@@ -175,7 +175,7 @@ class Frame:
 
 
 def nice_ticks(low: float, top: float) -> list[float]:
-    """Give three to six round numbers that hold everything from ``low`` to ``top``."""
+    """Return three to six round numbers that hold everything from ``low`` to ``top``."""
     span = (top - low) or 1
     raw = span / 4
     size = 10 ** math.floor(math.log10(raw))
@@ -185,7 +185,7 @@ def nice_ticks(low: float, top: float) -> list[float]:
 
 
 def short(number: float, greatest: float | None = None) -> str:
-    """Give a number in few letters: 1.2 M, 35 k, 0.25; in the unit that suits ``greatest``, if it stands beside that number."""
+    """Return a number in few letters: 1.2 M, 35 k, 0.25; in the unit that suits ``greatest``, if it stands beside that number."""
     if not number:
         return "0"
     scale = abs(number if greatest is None else greatest)

@@ -84,7 +84,7 @@ footer { color: var(--muted); font-size: .85rem; }
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], caption: str = "") -> str:
-    """Give a table; columns of numbers go to the right, and dates are kept on one line."""
+    """Return a table; columns of numbers go to the right, and dates are kept on one line."""
     rows = [list(row) for row in rows]
     numeric = [bool(rows) and all(is_number(row[place]) for row in rows) for place in range(len(columns))]
 
@@ -108,12 +108,12 @@ def is_number(value: object) -> bool:
 
 
 def date(value: object) -> str:
-    """Give the class of a cell that is a date, for one that is none nothing."""
+    """Return the class of a cell that is a date, for one that is none nothing."""
     return " class=date" if DATE.fullmatch(str(value)) else ""
 
 
 def text(value: object) -> str:
-    """Give a cell as text: thousands apart, nothing as a dash."""
+    """Return a cell as text: thousands apart, nothing as a dash."""
     if value is None:
         return "–"
     if isinstance(value, float):
@@ -122,7 +122,7 @@ def text(value: object) -> str:
 
 
 def tiles(figures: Iterable[tuple]) -> str:
-    """Give figures, (name, value, small print, whether it is a warning), as tiles."""
+    """Return figures, (name, value, small print, whether it is a warning), as tiles."""
     parts = []
     for name, value, small, warns in figures:
         detail = f"<small>{escape(small)}</small>" if small else ""
@@ -131,12 +131,12 @@ def tiles(figures: Iterable[tuple]) -> str:
 
 
 def section(heading: str, *parts: str) -> str:
-    """Give a part of a page under its heading."""
+    """Return a part of a page under its heading."""
     return f"<section><h2>{escape(heading)}</h2>{''.join(parts)}</section>\n"
 
 
 def paragraph(words: str, kind: str = "") -> str:
-    """Give a paragraph of plain words, however they are broken into lines."""
+    """Return a paragraph of plain words, however they are broken into lines."""
     return f"<p{f' class={kind}' if kind else ''}>{escape(' '.join(words.split()))}</p>"
 
 

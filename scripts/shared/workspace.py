@@ -43,7 +43,7 @@ _WHAT_TO_DO = "wait for it to end, or set COLLAPSING_LOCAL to another folder"
 
 
 def _locked(file: TextIO) -> bool:
-    """Lock a file for this process; gives whether it could."""
+    """Lock a file for this process; returns whether it could."""
     try:
         fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -52,7 +52,7 @@ def _locked(file: TextIO) -> bool:
 
 
 def _holder(file: TextIO) -> str:
-    """Give which process has a file locked, as Linux tells it; elsewhere that there is one."""
+    """Return which process has a file locked, as Linux tells it; elsewhere that there is one."""
     words = "another process, dbt's or Spark's"
     if sys.platform != "linux":
         return words

@@ -82,12 +82,12 @@ LONG = (
 
 
 def is_short_lived(config: pytest.Config) -> bool:
-    """Give whether the session has the settings of one that is over after minutes."""
+    """Return whether the session has the settings of one that is over after minutes."""
     return config.getoption("--target") == "parquet" and not config.getoption("--full")
 
 
 def is_in_memory(config: pytest.Config) -> bool:
-    """Give whether the tables are in a catalog that ends with the session."""
+    """Return whether the tables are in a catalog that ends with the session."""
     return is_short_lived(config) and not config.getoption("--hive")
 
 
@@ -121,7 +121,7 @@ def full(request: pytest.FixtureRequest) -> bool:
 
 @pytest.fixture(scope="session")
 def object_store() -> Iterator[dict[str, str]]:
-    """An S3 server in this process, with a bucket; gives the environment of its target in profiles.yml."""
+    """An S3 server in this process, with a bucket; returns the environment of its target in profiles.yml."""
     import boto3
     from moto.server import ThreadedMotoServer
 
@@ -202,7 +202,7 @@ def macros_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def make_project(spark: SparkSession, local: Path, target: str, macros_alone: Path, tmp_path_factory: pytest.TempPathFactory):
-    """Gives a function that makes a project of a stranger's with the package installed, by default its macros alone."""
+    """Returns a function that makes a project of a stranger's with the package installed, by default its macros alone."""
 
     def make(name: str, files: dict[str, str], package: Path = macros_alone) -> DbtProject:
         directory = tmp_path_factory.mktemp(name)

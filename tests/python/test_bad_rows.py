@@ -22,7 +22,7 @@ TEXT_MARKS = (
 
 
 def _bad_files() -> dict[str, str]:
-    """Give ledgers over one stage each that holds a good block and a bad row."""
+    """Return ledgers over one stage each that holds a good block and a bad row."""
     files = {}
     for reason, row in BAD_ROWS.items():
         files[f"models/stg_{reason}.sql"] = VIEW + (
@@ -47,7 +47,7 @@ REJECTING = {
 
 
 def _twin_files(folder: Path) -> dict[str, str]:
-    """Give ledgers over the files of several folders: the token is the file's name, its year, or that of each of two sides."""
+    """Return ledgers over the files of several folders: the token is the file's name, its year, or that of each of two sides."""
     row = "from_json(value, 'id int, version int, is_deleted boolean') as staged, _metadata.file_name as name"
     staged = f"select staged.*, {{}} as block from (select {row} from text.`{folder}/*`)"
     return {
@@ -76,7 +76,7 @@ def landing(tmp_path_factory) -> Path:
 
 @pytest.fixture(scope="module")
 def bad_rows(make_project, landing: Path):
-    """All ledgers of this file, run once; gives (project, what dbt said)."""
+    """All ledgers of this file, run once; returns (project, what dbt said)."""
     project = make_project("bad_rows", _bad_files() | REJECTING | _twin_files(landing))
     project.sql("create schema if not exists bad_rows")
     project.sql("create table bad_rows.arrived (id bigint, version int, is_deleted boolean, amount bigint, block string)")

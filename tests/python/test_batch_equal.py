@@ -45,12 +45,12 @@ LATER = ("by_two", "merged", "places_by_two", "places_at_once")
 
 
 def each(names: Iterable[str], kind: str = "") -> list:
-    """Give the ledgers, or the projections, of a test as its cases; `kind` begins the names of the models."""
+    """Return the ledgers, or the projections, of a test as its cases; `kind` begins the names of the models."""
     return [pytest.param(name, marks=[pytest.mark.full] if kind + name in LATER else []) for name in names]
 
 
 def _files(full: bool) -> dict[str, str]:
-    """Give the models of the ledgers, their projections, and what is read of them all."""
+    """Return the models of the ledgers, their projections, and what is read of them all."""
     ledgers = [name for name in LEDGERS if full or name not in LATER]
     projected = [name for name in PROJECTED if full or f"places_{name}" not in LATER]
     return {
@@ -76,7 +76,7 @@ def _files(full: bool) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def folded(make_project, full: bool):
-    """Fold streams block by block, all at once and, with --full, two blocks at a time; gives (project, streams)."""
+    """Fold streams block by block, all at once and, with --full, two blocks at a time; returns (project, streams)."""
     files = _files(full)
     project = make_project("streams", files)
     streams = collect(drawn(BLOCKS[full]), 2000 if full else 150, random_seed=20261121)
@@ -110,7 +110,7 @@ def _events(stream: Stream) -> list:
 
 
 def _differing(found: Counter, expected: Counter) -> str:
-    """Give the rows of the streams that differ, as text for a failed assertion; empty when there is none."""
+    """Return the rows of the streams that differ, as text for a failed assertion; empty when there is none."""
     return f"missing {list((expected - found).items())[:5]}, extra {list((found - expected).items())[:5]}" * (found != expected)
 
 

@@ -62,7 +62,7 @@ def test_a_table_says_against_whom_the_package_has_won_and_lost(results: Results
 
 
 def _bench() -> SimpleNamespace:
-    """Give what stands in for a session: a meter that says of each work which one it was."""
+    """Return what stands in for a session: a meter that says of each work which one it was."""
     number = itertools.count(1)
     meter = SimpleNamespace(begin=lambda: None, end=lambda: {"seconds": float(next(number))})
     return SimpleNamespace(meter=lambda: meter, console=Console(quiet=True))

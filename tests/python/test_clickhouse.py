@@ -22,7 +22,7 @@ AT_ONCE = ("collapsing", "replacing")
 
 
 def each(kinds: Iterable[str]) -> list:
-    """Give kinds as the cases of a test."""
+    """Return kinds as the cases of a test."""
     return [pytest.param(kind, marks=[pytest.mark.full] if kind in REPEATING else []) for kind in kinds]
 
 
@@ -35,7 +35,7 @@ SCENARIOS = {kind: read(kind, how.compared.split(", ")) for kind, how in KINDS.i
 
 
 def _scenarios(kind: str, full: bool) -> list[Scenario]:
-    """Give the scenarios of a kind; the few that take more blocks than the streams only in the full run."""
+    """Return the scenarios of a kind; the few that take more blocks than the streams only in the full run."""
     return [scenario for scenario in SCENARIOS[kind] if full or len(scenario.stream) <= BLOCKS[full]]
 
 
@@ -58,13 +58,13 @@ WRONG = {
 
 
 def _wrong(full: bool) -> dict[str, tuple[Stream, dict[int, int]]]:
-    """Give WRONG; what takes more blocks than the streams only in the full run."""
+    """Return WRONG; what takes more blocks than the streams only in the full run."""
     return {name: case for name, case in WRONG.items() if full or len(case[0]) <= BLOCKS[full]}
 
 
 @pytest.fixture(scope="module")
 def observed(differential: Differential, full: bool):
-    """Send streams through both sides; gives (streams, ClickHouse's rows, ours).
+    """Send streams through both sides; returns (streams, ClickHouse's rows, ours).
 
     Of each kind first the generated ones, then ClickHouse's own scenarios, or for `events` those of WRONG.
     """

@@ -59,7 +59,7 @@ PROPERTIES = {
 
 
 def _model(kind: str, region: str, settings: dict) -> str:
-    """Give a model of a region, in the region's schema, under a name that both regions have."""
+    """Return a model of a region, in the region's schema, under a name that both regions have."""
     body = {"orders": f"ledger(ref('stg_{region}'))", "sums": f"projection(ref('orders_{region}'))"}[kind]
     place = f"{{{{ config(schema='consumer_{region}', alias='{kind}', tags=['{region}']) }}}}\n"
     return place + model(body, settings)
@@ -121,7 +121,7 @@ def test_a_tag_selects_one_region(consumer) -> None:
 
 
 def _state(consumer: DbtProject) -> str:
-    """Give the folder that holds the project's state, as it was when it was first asked for."""
+    """Return the folder that holds the project's state, as it was when it was first asked for."""
     state = consumer.directory / "state"
     if not state.exists():
         consumer.run("parse", "--write-json")

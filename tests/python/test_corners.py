@@ -152,7 +152,7 @@ def _live(project: DbtProject, block: str, rows: str, *models: str) -> None:
 
 
 def _warnings(project: DbtProject, *command: str) -> str:
-    """Run a command that must succeed; gives what it warned of."""
+    """Run a command that must succeed; returns what it warned of."""
     warned = Warnings()
     result = project.invoke(*command, callbacks=[warned])
     assert result.success, messages_of(result)

@@ -46,7 +46,7 @@ def living(full: bool) -> list[str]:
 
 @pytest.fixture(scope="module")
 def crash(make_project, living: list[str]):
-    """A project with a ledger of every engine, projections, one block folded; gives (project, life)."""
+    """A project with a ledger of every engine, projections, one block folded; returns (project, life)."""
     project, life = live_project(make_project, "crash", ledgers=living)
     stage(project, life.next_block())
     project.run("run")
@@ -198,5 +198,5 @@ def test_a_folder_that_is_not_ours_is_named_and_left_alone(crash, spark) -> None
 
 
 def _folder(spark, name: str) -> Path:
-    """Give the folder of a table of the project."""
+    """Return the folder of a table of the project."""
     return Path(spark.sql("describe schema crash").where("info_name = 'Location'").first()[1].removeprefix("file:")) / name

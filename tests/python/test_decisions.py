@@ -70,7 +70,7 @@ EXPECTED = {
 
 @pytest.fixture(scope="module")
 def decided(make_project, full: bool) -> dict[str, dict[str, str]]:
-    """Fold block b1, then b2, never b3; gives {ledger: {name of a staged row: its decision}}."""
+    """Fold block b1, then b2, never b3; returns {ledger: {name of a staged row: its decision}}."""
     ledgers = [name for name in LEDGERS if full or name not in LATER]
     rows = values((position, *row) for position, row in enumerate(ARRIVALS.values()))
     staged = f"select * from values {rows} as t (position, block, id, version, is_deleted, payload)"

@@ -97,7 +97,7 @@ FED = ("accounts",)
 
 
 def each(names: Iterable[str], default: Iterable[str]) -> list:
-    """Give names as the cases of a test; those that are not of the default run are for --full."""
+    """Return names as the cases of a test; those that are not of the default run are for --full."""
     return [pytest.param(name, marks=[] if name in default else [pytest.mark.full]) for name in names]
 
 
@@ -124,7 +124,7 @@ def variants(full: bool) -> Variants:
 
 
 def _feed_files(ledgers: Iterable[str]) -> dict[str, str]:
-    """Give the models of a change feed: its stage, and ledgers over it with a projection each."""
+    """Return the models of a change feed: its stage, and ledgers over it with a projection each."""
     files = dict(FEED)
     for ledger in ledgers:
         files[f"models/{ledger}.sql"] = model("ledger(ref('feed_stage'))", FEED_LEDGERS[ledger])
@@ -138,7 +138,7 @@ def _feed_files(ledgers: Iterable[str]) -> dict[str, str]:
 
 
 def _files(variants: Variants) -> dict[str, str]:
-    """Give the models of engines over ARRIVALS, up to the block of the variable `upto`."""
+    """Return the models of engines over ARRIVALS, up to the block of the variable `upto`."""
     arrived = values((position, block, *row) for block, rows in ARRIVALS.items() for position, row in enumerate(rows))
     staged = f"select * from values {arrived} as t (position, block, id, version, is_deleted, payload, sign)"
     until = "where block <= '{{ var('upto') }}'"
@@ -271,7 +271,7 @@ def broken(project):
 
 
 def _findings(project, *names: str) -> list[list[tuple]]:
-    """Run the test collapsed of ledgers; gives the rows that it found of each."""
+    """Run the test collapsed of ledgers; returns the rows that it found of each."""
     nodes = {node.node.name: node for node in nodes_of(project.invoke("test", "--select", *names))}
     found = []
     for node in [nodes.pop(f"collapsing_collapsed_{name}_") for name in names]:

@@ -62,7 +62,7 @@ step2	2	2	12	2024-03-03 15:48:21.612	1
 
 
 def printed(name: str, word: str) -> dict[int, Rows]:
-    """Give the rows that the article prints after the word `step` or `proj`, by their number."""
+    """Return the rows that the article prints after the word `step` or `proj`, by their number."""
     steps: dict[int, Rows] = {}
     for line in PRINTED[name].strip().splitlines():
         label, *values = line.split("\t")
@@ -74,12 +74,12 @@ def printed(name: str, word: str) -> dict[int, Rows]:
 
 @functools.cache
 def columns_of(project: DbtProject, relation: str) -> list[str]:
-    """Give the columns of a relation, which no step changes."""
+    """Return the columns of a relation, which no step changes."""
     return project.sql(f"select * from {relation}").columns
 
 
 def as_text(project: DbtProject, relations: dict[str, str]) -> dict[str, Rows]:
-    """Give the rows of relations as text, which is what a seed's file holds and free of Python's time zone.
+    """Return the rows of relations as text, which is what a seed's file holds and free of Python's time zone.
 
     Takes and gives {name: ...}, in one query: forty small ones would take longer than all folds.
     """
@@ -110,7 +110,7 @@ class Held:
 
 
 def look(project: DbtProject, names: Iterable[str] = EXPECTED) -> dict[str, Held]:
-    """Give what examples hold now."""
+    """Return what examples hold now."""
     names = list(names)
     final = as_text(project, {name: f"{name}_final" for name in names})
     appended = as_text(project, {name: name for name in names})
@@ -118,7 +118,7 @@ def look(project: DbtProject, names: Iterable[str] = EXPECTED) -> dict[str, Held
 
 
 def each(names: Iterable[str], *further: Iterable) -> list:
-    """Give parameters, a row for each name; those of examples that repeat others are for --full."""
+    """Return parameters, a row for each name; those of examples that repeat others are for --full."""
     return [
         pytest.param(*row, marks=[pytest.mark.full] if row[0] in REPEATING else []) for row in zip(names, *further, strict=True)
     ]
@@ -126,7 +126,7 @@ def each(names: Iterable[str], *further: Iterable) -> list:
 
 @pytest.fixture(scope="module")
 def steps(repository: DbtProject, full: bool) -> dict[int, dict[str, Held]]:
-    """Give what every example holds after each step, folded up to its own last step; the last has passed dbt's own tests."""
+    """Return what every example holds after each step, folded up to its own last step; the last has passed dbt's own tests."""
     replayed = [name for name in EXPECTED if full or name not in REPEATING]
     ledgers = [name for name in replayed if name in LEDGERS]
     repository.run("seed", "--full-refresh", "--select", *(f"path:seeds/examples/{name}" for name in ledgers))
@@ -267,7 +267,7 @@ EMPTY = tuple(name for name in LEDGERS if not expected(name, last_step(name)))
 
 
 def expected_sides(spoil, name: str) -> list[str]:
-    """Give which side has rows of its own after a spoil."""
+    """Return which side has rows of its own after a spoil."""
     if spoil is double_a_row:
         # a group whose parts are doubled is a wrong group: one side has it as it is, one as it should be
         return ["actual", "expected"] if name in PROJECTIONS else [] if name in FORGIVING + EMPTY else ["actual"]

@@ -165,7 +165,7 @@ def test_every_dbt_test_fails_on_bad_data(flights, spark, local: Path) -> None:
 
 
 def _nulls_of(frame) -> list[str]:
-    """Give a NULL for each column of a DataFrame, as SQL."""
+    """Return a NULL for each column of a DataFrame, as SQL."""
     return [f"cast(null as {kind}) as {name}" for name, kind in frame.dtypes]
 
 

@@ -62,7 +62,7 @@ TOTAL = {"group_by": [], "measures": {"n": "count(*)", "weight": "sum(weight)"}}
 
 
 def yaml_of(tests: dict[str, list]) -> str:
-    """Give the YAML of models with their data tests: {model: [test or {test: ...}]}."""
+    """Return the YAML of models with their data tests: {model: [test or {test: ...}]}."""
     return json.dumps({"models": [{"name": name, "data_tests": of_model} for name, of_model in tests.items()]})
 
 
@@ -90,7 +90,7 @@ def make(make_project, name: str, files: dict[str, str]) -> DbtProject:
 
 
 def found(project: DbtProject, *select: str, upto: str = "b3") -> dict[tuple[str, str], list[tuple]]:
-    """Run the data tests; gives the rows that each found, in order, by (name of the test, model)."""
+    """Run the data tests; returns the rows that each found, in order, by (name of the test, model)."""
     result = project.invoke("test", *select, variables={"upto": upto})
     findings = {}
     for node in nodes_of(result):
@@ -196,7 +196,7 @@ pytestmark = pytest.mark.only("parquet")  # breaks tables by their partitions
 
 
 def by_ledger(expected: dict[str, list[tuple]]) -> list:
-    """Give the cases of a test, what it finds by ledger, those of the full run marked."""
+    """Return the cases of a test, what it finds by ledger, those of the full run marked."""
     return [
         pytest.param(ledger, rows, id=ledger, marks=[pytest.mark.full] * (ledger in IN_FULL)) for ledger, rows in expected.items()
     ]
@@ -217,7 +217,7 @@ DOCTORED = """
 
 @pytest.fixture(scope="module")
 def broken(make_project, full: bool) -> tuple[DbtProject, dict[tuple[str, str], list[tuple]]]:
-    """Give a project whose tables were changed behind the package's back, and what each test has found in them."""
+    """Return a project whose tables were changed behind the package's back, and what each test has found in them."""
     equals_seed = with_arguments("equals_seed", seed="ref('expected')", columns=["id", "version", "amount"])
     refused = {"config": {"tags": ["refused"]}}
     files = {
@@ -287,7 +287,7 @@ def spoil(project: DbtProject, full: bool) -> None:
 
 
 def keys(rows: list[tuple]) -> list[tuple]:
-    """Give findings of `complete` with their keys as values: (finding, id, block, expected, actual)."""
+    """Return findings of `complete` with their keys as values: (finding, id, block, expected, actual)."""
     return [(row[0], json.loads(row[1])["id"] if row[1] else None, *row[2:]) for row in rows]
 
 

@@ -57,7 +57,7 @@ GROUPS = {"wide": ["region"], "sold": ["region", "seller"], "twice": ["there", "
 
 
 def models(schema: str, names=tuple(JOINED)) -> dict[str, str]:
-    """Give the ledgers, joined ledgers, a projection of each, and what their finals must be, as views."""
+    """Return the ledgers, joined ledgers, a projection of each, and what their finals must be, as views."""
     files = {}
     for name, settings in LEDGERS.items():
         files[f"models/stage_{name}.sql"] = f"{VIEW}select * from {schema}.arrived_{name}"
@@ -78,7 +78,7 @@ def models(schema: str, names=tuple(JOINED)) -> dict[str, str]:
 
 
 def _aggregate(name: str) -> str:
-    """Give the SQL of the groups of a joined ledger's rows."""
+    """Return the SQL of the groups of a joined ledger's rows."""
     groups = ", ".join(GROUPS[name])
     return f"select {groups}, count(*) as n, sum(amount) as amount, min(version) as least from {name} group by {groups}"
 
@@ -128,7 +128,7 @@ class World:
             self.project.sql(f"insert into {self.schema}.arrived_{name} {' union all '.join(blocks)}")
 
     def _next_block(self, name: str) -> str:
-        """Give the query of the rows of a ledger's next block."""
+        """Return the query of the rows of a ledger's next block."""
         block = len(self.blocks[name]) + 1
         if self.blocks[name] and self.random.random() < 0.1:
             rows = self.random.choice(self.blocks[name])
@@ -140,7 +140,7 @@ class World:
         return f"select *, 'b{block:04}' from values {rows}"
 
     def _row(self, name: str, key, place: int, block: int) -> str:
-        """Give a row of a block as SQL: values follow from key and version, so that a row that comes again is the same."""
+        """Return a row of a block as SQL: values follow from key and version, so that a row that comes again is the same."""
         pick, deleted = self.random.choice, self.random.random() < 0.25
         version = max(1, block - pick((0, 0, 0, 1, 3)))
         draw = random.Random(repr((name, key, version)))
@@ -312,7 +312,7 @@ def _land(project: DbtProject, name: str, block: str, version: int, *rows: tuple
 
 
 def _batch(project: DbtProject, *columns: str) -> list[tuple]:
-    """Give the rows of the joined ledger's newest batch."""
+    """Return the rows of the joined ledger's newest batch."""
     of = "(select max(abs(ledger_batch)) from small.wide)"
     return project.rows(
         f"select {', '.join(columns)} from small.wide where ledger_batch = {of} order by ledger_block desc, id, ledger_sign"
@@ -616,7 +616,7 @@ def test_what_cannot_be_joined_is_refused_with_the_reason(make_project, full: bo
 
 
 def _signed_files(schema: str, orders: dict) -> dict[str, str]:
-    """Give the files of a project that joins orders, signed rows of a table `arrived` with these settings, with one shop."""
+    """Return the files of a project that joins orders, signed rows of a table `arrived` with these settings, with one shop."""
     return {
         "models/stage_orders.sql": f"{VIEW}select * from {schema}.arrived",
         "models/stage_shops.sql": f"{VIEW}select 1 as id, 'north' as region, 1 as version, 'a' as block",

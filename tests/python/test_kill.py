@@ -24,7 +24,7 @@ COLUMNS = [field.split()[0] for field in SCHEMA.split(", ")][:-1]
 
 
 def _project(folder: Path) -> Path:
-    """Make a stranger's project over files of JSON lines, one file per block; gives its folder."""
+    """Make a stranger's project over files of JSON lines, one file per block; returns its folder."""
     landing, project = folder / "landing", folder / "project"
     landing.mkdir()
     row = f"from_json(value, '{SCHEMA.removesuffix(', block string')}')"
@@ -58,7 +58,7 @@ class Run:
         )
 
     def said(self, word: str) -> str:
-        """Wait for the line that begins with a word; gives the rest of it. Raises AssertionError when the process ends first."""
+        """Wait for the line that begins with a word; returns the rest of it. AssertionError when the process ends first."""
         for line in self._process.stdout:
             if line.startswith(word):
                 return line.removeprefix(word).strip()
@@ -72,13 +72,13 @@ class Run:
         self.said("running")
 
     def seconds(self) -> float:
-        """Wait until it has ended; gives the seconds that it says it took."""
+        """Wait until it has ended; returns the seconds that it says it took."""
         seconds = float(self.said("done"))
         self._process.wait()
         return seconds
 
     def kill_after(self, seconds: float) -> bool:
-        """Kill the whole group when some time has passed; gives whether the run was still going."""
+        """Kill the whole group when some time has passed; returns whether the run was still going."""
         readable, _, _ = select.select([self._process.stdout], [], [], seconds)
         os.killpg(self._process.pid, signal.SIGKILL)
         self._process.wait()
@@ -125,7 +125,7 @@ def test_a_run_that_is_killed_at_any_moment_loses_nothing_and_doubles_nothing(tm
 
 
 def _recovered(project: Path, environment: dict[str, str], life: Life, ledgers: Iterable[str]) -> Run:
-    """Start a process that runs some ledgers, and compare what it reads of them with what they must show; gives the process."""
+    """Start a process that runs some ledgers, and compare what it reads of them with what they must show; returns the process."""
     run = Run(project, environment, ledgers)
     seen = json.loads(run.said("state"))
     life.check(lambda query: [tuple(row) for row in seen[query]], ledgers)

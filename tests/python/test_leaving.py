@@ -25,7 +25,7 @@ ROWS = {
 
 
 def _models() -> dict[str, str]:
-    """Give the models of the page, {path: text}."""
+    """Return the models of the page, {path: text}."""
     named = (re.match(r"-- (models/\w+\.sql)\n", block) for block in BLOCKS)
     return {found[1]: block for found, block in zip(named, BLOCKS, strict=True) if found}
 

@@ -67,7 +67,7 @@ REST = 12
 
 
 def _macros(path: Path) -> Iterator[tuple[str, list[list[str]]]]:
-    """Give the name of each macro of a file, with the tokens of each of its blocks of Jinja, comments left out."""
+    """Return the name of each macro of a file, with the tokens of each of its blocks of Jinja, comments left out."""
     name, blocks = "", []
     for block in BLOCK.findall(path.read_text()):
         if begun := re.match(r"\{%-?\s*(?:macro|test|materialization)\s+(\w+)", block):
@@ -79,7 +79,7 @@ def _macros(path: Path) -> Iterator[tuple[str, list[list[str]]]]:
 
 
 def _argument(tokens: list[str], at: int) -> list[str]:
-    """Give the tokens between the parenthesis at a place and the one that closes it."""
+    """Return the tokens between the parenthesis at a place and the one that closes it."""
     depth, end = 1, at + 1
     while depth:
         depth += {"(": 1, ")": -1}.get(tokens[end], 0)
@@ -88,7 +88,7 @@ def _argument(tokens: list[str], at: int) -> list[str]:
 
 
 def _said_by(name: str, blocks: list[list[str]]) -> Iterator[list[str]]:
-    """Give the expressions that make the messages of a macro: what its calls are given, and the variables named there."""
+    """Return the expressions that make the messages of a macro: what its calls are given, and the variables named there."""
     waiting, seen = [], set()
     for tokens in blocks:
         for at, token in enumerate(tokens[:-1]):
@@ -105,14 +105,14 @@ def _said_by(name: str, blocks: list[list[str]]) -> Iterator[list[str]]:
 
 
 def _variables(expression: list[str]) -> Iterator[str]:
-    """Give the variables in an expression whose text is in it: a name before a parenthesis is a call, one with a dot a field."""
+    """Return the variables in an expression whose text is in it: a name before a parenthesis is a call, with a dot a field."""
     for token, following in zip(expression, [*expression[1:], ""], strict=True):
         if re.fullmatch(r"[a-z_]+", token) and following != "(":
             yield token
 
 
 def _values(variable: str, blocks: list[list[str]]) -> Iterator[list[str]]:
-    """Give the expressions that a macro sets a variable to, or appends to it; what a query returns is data."""
+    """Return the expressions that a macro sets a variable to, or appends to it; what a query returns is data."""
     for tokens in blocks:
         is_set = tokens[0] == "set" and "=" in tokens and variable in tokens[: tokens.index("=")]
         if is_set and "collapsing._rows_of" not in tokens:
@@ -122,7 +122,7 @@ def _values(variable: str, blocks: list[list[str]]) -> Iterator[list[str]]:
 
 
 def _literals(expression: list[str]) -> Iterator[str]:
-    """Give the literals of an expression, those that `~` joins as one, without what every message begins with."""
+    """Return the literals of an expression, those that `~` joins as one, without what every message begins with."""
     literals: list[str] = []
     is_joined = False
     for token in expression:
@@ -136,7 +136,7 @@ def _literals(expression: list[str]) -> Iterator[str]:
 
 @cache
 def _messages() -> dict[tuple[str, ...], str]:
-    """Give the literals of each message, in their order, with the macro that it is from; a few words alone are none."""
+    """Return the literals of each message, in their order, with the macro that it is from; a few words alone are none."""
     return {
         tuple(_literals(expression)): f"{path.relative_to(REPOSITORY)}, {name}"
         for path in SOURCES
@@ -147,19 +147,19 @@ def _messages() -> dict[tuple[str, ...], str]:
 
 
 def _entries() -> list[str]:
-    """Give the entries of the page: the code in the first cell of each row of a table of messages."""
+    """Return the entries of the page: the code in the first cell of each row of a table of messages."""
     tables = re.findall(r"^\| message \|.*\n\|---.*\n((?:\|.*\n)+)", PAGE, re.M)
     return [" <or> ".join(re.findall(r"`(.+?)`", row.split(" | ")[0])) for table in tables for row in table.splitlines()]
 
 
 def _is_in(message: tuple[str, ...], entry: str) -> bool:
-    """Give whether an entry has all that tells a message, in its order."""
+    """Return whether an entry has all that tells a message, in its order."""
     telling = [re.escape(literal) for literal in message if TELLING.search(literal)]
     return re.search(".*".join(telling), entry) is not None
 
 
 def _rest(entry: str) -> list[str]:
-    """Give what an entry has that is in no message of which it has all: text without a source."""
+    """Return what an entry has that is in no message of which it has all: text without a source."""
     known = {literal for message in _messages() if _is_in(message, entry) for literal in message if len(literal) > 3}
     for literal in sorted(known | FRAME, key=len, reverse=True):
         entry = entry.replace(literal, "<>")

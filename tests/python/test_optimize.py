@@ -197,7 +197,7 @@ def test_a_query_that_was_planned_before_shows_one_state(shrunk, spark, full: bo
     ledgers = ["versioned", "signed", "replaced"] if full else ["versioned"]
 
     def planned() -> list[tuple]:
-        """Give (ledger, phase, query), each planned as far as its phase."""
+        """Return (ledger, phase, query), each planned as far as its phase."""
         queries = [
             (ledger, phase, spark.sql(f"select * from shrunk.finals where ledger = '{ledger}'"))
             for ledger in ledgers

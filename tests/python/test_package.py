@@ -126,8 +126,8 @@ def test_commands_that_must_not_write(shop, command: str) -> None:
 
 def test_the_block_that_they_left_is_folded_by_the_next_run(shop) -> None:
     shop.run("run", *CHAIN, "live_orders")  # the view too: `run --empty` has left an empty one
-    noted = shop.rows("select ledger_batch, block from orders__manifest where ledger_batch > 2 order by block")
-    assert noted == [(3, None), (3, "wednesday")]
+    planned = shop.rows("select ledger_batch, block from orders__manifest where ledger_batch > 2 order by block")
+    assert planned == [(3, None), (3, "wednesday")]
     assert shop.rows("select amount from live_orders where id = 3") == [(8,)]
 
 
@@ -143,12 +143,12 @@ def test_a_replayed_block_is_a_batch_without_rows_and_is_not_read_again(shop) ->
 
 
 def test_what_a_killed_run_has_left_is_not_read(shop, spark, target: str) -> None:
-    """What a kill leaves before the batch is there: a note of the blocks taken, and on plain parquet files in the folder."""
+    """What a kill leaves before the batch is there: a manifest of planned blocks, and on plain parquet files in the folder."""
     if target not in WITH_LOG:
         torn = _location(shop, "orders") / "ledger_batch=5"
         spark.sql("select * from shop.orders where ledger_batch = 1").drop("ledger_batch").write.parquet(str(torn))
-    note = f"'thursday', 1L, 5, {', '.join(['null'] * 8)}, 'killed', current_timestamp()"
-    shop.sql(f"insert overwrite shop.orders__manifest partition (ledger_batch = 5) select {note}")
+    manifest = f"'thursday', 1L, 5, {', '.join(['null'] * 8)}, 'killed', current_timestamp()"
+    shop.sql(f"insert overwrite shop.orders__manifest partition (ledger_batch = 5) select {manifest}")
     arrive(shop, "thursday", "(4, 1, false, 'west', 7, 7)")
     shop.run("run", *CHAIN)
     assert shop.rows("select id, ledger_sign from orders where ledger_batch = 5") == [(4, 1)]

@@ -75,14 +75,14 @@ def _fill(clickhouse: ClickHouse, name: str, upto: int) -> None:
 
 
 def _literal(column: str, value: str, case: Case) -> str:
-    """Give a value of a seed as ClickHouse reads it: (empty) stands for the empty string there."""
+    """Return a value of a seed as ClickHouse reads it: (empty) stands for the empty string there."""
     if value == "":
         return case.missing.get(column, "NULL")
     return "'" + value.replace("(empty)", "") + "'"
 
 
 def _expected(seed_name: str, step: int) -> tuple[list[str], list[tuple]]:
-    """Give the columns and rows that an example of ours expects after a step."""
+    """Return the columns and rows that an example of ours expects after a step."""
     rows = seed(seed_name)
     columns = [column for column in rows[0] if column not in ("step", "position")]
     return columns, sorted(

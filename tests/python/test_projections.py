@@ -55,7 +55,7 @@ MIXED = {
 
 
 def measures(columns: list[str], *aggregates: str) -> dict[str, str]:
-    """Give a measure for each aggregate of each column; an aggregate is what stands before the column."""
+    """Return a measure for each aggregate of each column; an aggregate is what stands before the column."""
     return {
         f"{aggregate.replace('(', '_').replace(' ', '_')}{column}": f"{aggregate}{column})"
         for column in columns
@@ -142,7 +142,7 @@ SOURCES |= {"chosen_by_day": "chosen", "chosen_by_shop": "chosen_by_day"}
 
 
 def plain(sql: str, measures: dict[str, str]) -> str:
-    """Give a measure as Spark has it; of max_by and min_by, of which Spark takes any of several, the greatest and the least."""
+    """Return a measure as Spark has it; of max_by and min_by, of which Spark takes any of several, the greatest and the least."""
     if quotient := re.fullmatch(r"(\w+) / (\w+)", sql):
         one, other = (f"cast({plain(measures[name], measures)} as double)" for name in quotient.groups())
         return f"try_divide({one}, {other})"
@@ -153,7 +153,7 @@ def plain(sql: str, measures: dict[str, str]) -> str:
 
 
 def aggregate(name: str, source: str) -> str:
-    """Give the plain SQL of what a projection must equal, over the final of its source."""
+    """Return the plain SQL of what a projection must equal, over the final of its source."""
     settings = SETTINGS[name]
     groups = settings["group_by"]
     groups = groups if isinstance(groups, dict) else {column: column for column in groups}
@@ -163,7 +163,7 @@ def aggregate(name: str, source: str) -> str:
 
 
 def differing(project, name: str, of: str = "final") -> list[tuple]:
-    """Give rows by which a projection differs from the aggregate of its source's final; `of` ends the names of both views."""
+    """Return rows by which a projection differs from the aggregate of its source's final; `of` ends the names of both views."""
     actual, expected = f"select * from {name}_{of}", aggregate(name, f"{SOURCES[name]}_{of}")
     return project.rows(
         f"(select 'only in the projection' as row, * from ({actual} except all {expected}))"
@@ -172,7 +172,7 @@ def differing(project, name: str, of: str = "final") -> list[tuple]:
 
 
 def history(seed: int) -> list[list[dict]]:
-    """Give blocks of random events: inserts, updates, deletes, late and repeated ones, with NULLs and few values of a column."""
+    """Return blocks of random events: inserts, updates, deletes, late and repeated ones, with NULLs, few values of a column."""
     draw = random.Random(seed)
     nan, infinity = math.nan, math.inf
     choices = {
@@ -227,7 +227,7 @@ CHAIN = ["stage", "events", *SETTINGS]
 
 @pytest.fixture(scope="module")
 def every(make_project, spark):
-    """Fold a random history block by block; gives (project, and by (block, projection): rows that differ, how many groups)."""
+    """Fold a random history block by block; returns (project, and by (block, projection): rows that differ, how many groups)."""
     project = make_project("every", FILES)
     project.sql("create schema if not exists every")
     schema = ", ".join(f"{name} {kind}" for name, kind in COLUMNS.items()) + ", block int"
@@ -390,7 +390,7 @@ def test_a_rollup_notices_every_rebuild_of_its_source_projection(every) -> None:
 
 
 def _builds(project, names: list[str]) -> dict[str, str]:
-    """Give the name of each projection's build."""
+    """Return the name of each projection's build."""
     marks = {name: project.rows(f"show tblproperties {name} ('collapsing.projection')")[0][1] for name in names}
     return {name: json.loads(bytes.fromhex(mark))["build"] for name, mark in marks.items()}
 

@@ -47,7 +47,7 @@ def test_an_example_compiles_and_is_loaded_by_a_test(path: Path) -> None:
 
 
 def _lines_of_cron() -> dict[str, str]:
-    """Give the commands of the first table of cron in docs/scheduling.md, {dbt command: line without its five fields of time}."""
+    """Return the commands of the first table of cron in docs/scheduling.md, {dbt command: line without its fields of time}."""
     text = (REPOSITORY / "docs" / "scheduling.md").read_text()
     lines = re.findall(r"^(?:\S+ ){5} *(cd /srv/shop && .*flock .*)$", text, re.MULTILINE)
     return {re.search(r"dbt (?:--\S+ )+([\w-]+(?: collapsing\.\w+)?)", line)[1]: line for line in lines if "watch.py" not in line}
@@ -103,7 +103,7 @@ def test_two_lines_of_cron_at_the_same_minute_need_no_hand(tmp_path: Path) -> No
 
 
 def _log(project: Path) -> str:
-    """Give what the commands of cron have said."""
+    """Return what the commands of cron have said."""
     return "\n".join(path.read_text() for path in sorted((project / "logs").glob("*.log")) if path.name != "dbt.log")
 
 

@@ -34,7 +34,7 @@ Rows = dict[int, tuple[int, int]]
 
 
 def models() -> dict[str, str]:
-    """Give the models: a ledger of each engine, a projection, one that is added later, one of the first, and their finals."""
+    """Return the models: a ledger of each engine, a projection, one that is added later, one of the first, and their finals."""
     files = {"models/stage.sql": VIEW + "select * from sequences.arrived"}
     measures = {"n": "count(*)", "amount": "sum(amount)", "greatest": "max(version)"}
     for name, settings in LEDGERS.items():
@@ -177,12 +177,12 @@ class Sequence:
     # what must be
 
     def expected(self, upto: int | None = None) -> Rows:
-        """Give {id: (version, amount)} of the live rows after a batch, by default the last."""
+        """Return {id: (version, amount)} of the live rows after a batch, by default the last."""
         last = self._last_states(upto)
         return {id_: (version, 100 * version + id_) for id_, (version, deleted) in last.items() if not deleted}
 
     def _last_states(self, upto: int | None) -> dict[int, tuple[int, bool]]:
-        """Give {id: (version, is_deleted)} of what each key has seen last, up to a batch or in all."""
+        """Return {id: (version, is_deleted)} of what each key has seen last, up to a batch or in all."""
         last: dict[int, tuple[int, bool]] = {}
         for batch, blocks in sorted(self.folded.items()):
             for _, dropped in sorted((at, dropped) for at, dropped in self.forgotten.items() if at < batch):
@@ -199,7 +199,7 @@ class Sequence:
         return last
 
     def _counts(self, batch: int, upto: int | None = None) -> bool:
-        """Give whether a batch counts after another one, by default after the last: what was taken back twice counts again."""
+        """Return whether a batch counts after another one, by default after the last: what was taken back twice counts again."""
         return sum(1 for number in self.undone.get(batch, []) if upto is None or number <= upto) % 2 == 0
 
     def check(self) -> None:
@@ -236,7 +236,7 @@ class Sequence:
     # how
 
     def _status(self) -> dict:
-        """Give what status tells of the ledger after a scan."""
+        """Return what status tells of the ledger after a scan."""
         with redirect_stdout(io.StringIO()) as printed:
             assert operate(self.project, "status", model=self.name, format="json", scan=True).success
         return json.loads(printed.getvalue().strip().splitlines()[-1])[0]

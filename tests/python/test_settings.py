@@ -307,7 +307,7 @@ FINE = {"n": "count(*)", "mean": "avg(id)", "least": "min(id)", "greatest": "max
 
 
 def each(wrong: dict, name: Callable[[Any], str] = str) -> list:
-    """Give the numbers of what is wrong as the cases of a test, {what: what is said of it}; `name` gives the id of one."""
+    """Return the numbers of what is wrong as the cases of a test, {what: what is said of it}; `name` gives the id of one."""
     return [
         pytest.param(number, id=name(what), marks=[pytest.mark.full] if _sql(what) in LATER else [])
         for number, what in enumerate(wrong)
@@ -315,13 +315,13 @@ def each(wrong: dict, name: Callable[[Any], str] = str) -> list:
 
 
 def _sql(what: str | tuple[str, str]) -> str:
-    """Give the SQL of a wrong group, or of a wrong measure with its source."""
+    """Return the SQL of a wrong group, or of a wrong measure with its source."""
     return what if isinstance(what, str) else what[1]
 
 
 @pytest.fixture(scope="module")
 def wrong_settings(make_project, full: bool):
-    """A project with a model for each thing that is wrong, in one run; gives {model: what dbt said}."""
+    """A project with a model for each thing that is wrong, in one run; returns {model: what dbt said}."""
     stage = "1 as id, 1 as version, false as is_deleted, 1 as sign, 'a' as label, date'2013-01-01' as day, 'b' as block"
     stage += ", 'x' as decision"
     files = {

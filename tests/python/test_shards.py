@@ -42,12 +42,12 @@ TESTS = {
 
 
 def sharded(body: str, settings: dict, name: str) -> str:
-    """Give the SQL of a model whose table is named for the shard of the run."""
+    """Return the SQL of a model whose table is named for the shard of the run."""
     return f"{{{{ config(alias=collapsing.shard_name('{name}')) }}}}\n" + model(body, settings)
 
 
 def project_files(stage: str) -> dict[str, str]:
-    """Give a project with a ledger in shards over a stage, a projection of it, and a view over all of each."""
+    """Return a project with a ledger in shards over a stage, a projection of it, and a view over all of each."""
     return {
         "models/events.sql": VIEW + stage,
         "models/by_block.sql": sharded("ledger(ref('events'))", LEDGER | {"shards": SHARDS}, "by_block"),
@@ -216,7 +216,7 @@ def test_processes_at_the_same_time_write_a_shard_each(target: str, tmp_path: Pa
 
 
 def _overlap(places: list[Path]) -> float:
-    """Give for how many seconds the runs with these target folders were building the ledger at once; below 0: how far apart."""
+    """Return for how many seconds the runs with these target folders were building the ledger at once; below 0: how far apart."""
     spans = []
     for place in places:
         results = json.loads((place / "run_results.json").read_text())["results"]

@@ -63,7 +63,7 @@ def _arrive(project: DbtProject, block: str, *rows: str) -> None:
 
 
 def _figures(project: DbtProject, capsys, **arguments) -> dict[str, dict]:
-    """Ask for figures as JSON; gives them by model."""
+    """Ask for figures as JSON; returns them by model."""
     capsys.readouterr()
     assert operate(project, "status", format="json", **arguments).success
     found = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
@@ -71,7 +71,7 @@ def _figures(project: DbtProject, capsys, **arguments) -> dict[str, dict]:
 
 
 def _said(project: DbtProject, operation: str, **arguments) -> list[str]:
-    """Run an operation that must succeed; gives the lines that it logs."""
+    """Run an operation that must succeed; returns the lines that it logs."""
     said: list[str] = []
     hears = [lambda event: said.append(event.info.msg) if event.info.name == "JinjaLogInfo" else None]
     result = operate(project, operation, hears, **arguments)

@@ -19,7 +19,7 @@ BATCHES = 4
 
 @pytest.fixture(scope="module")
 def travelled(make_project, target: str):
-    """A project of ledgers and projections after some batches; gives (project, {(table, batch): the format's version})."""
+    """A project of ledgers and projections after some batches; returns (project, {(table, batch): the format's version})."""
     project, life = live_project(make_project, "travelled")
     versions = {}
     for batch in range(1, BATCHES + 1):
@@ -31,7 +31,7 @@ def travelled(make_project, target: str):
 
 
 def _final(project, name: str, as_of: str = "none") -> str:
-    """Give the SQL that final renders."""
+    """Return the SQL that final renders."""
     result = project.invoke("compile", "--inline", f"select * from {{{{ collapsing.final(ref('{name}'), as_of={as_of}) }}}}")
     return result.result.results[0].node.compiled_code
 

@@ -320,7 +320,7 @@ def generated(tools) -> DbtProject:
 
 
 def _generate(project: DbtProject, capsys, stage: str) -> dict[str, str]:
-    """Give the files that generate prints, {path: text}."""
+    """Return the files that generate prints, {path: text}."""
     capsys.readouterr()
     assert operate(project, "generate", stage=stage).success
     _, *parts = re.split(r"^(?:--|#) (models/\S+)$", capsys.readouterr().out, flags=re.MULTILINE)

@@ -112,13 +112,13 @@ QUERIES = {
 
 
 def _only(measure: str, condition: str) -> str:
-    """Give a measure over the rows that a condition is true for."""
+    """Return a measure over the rows that a condition is true for."""
     function, argument = measure[:-1].split("(", 1)
     return f"{function}(case when {condition} then {argument} end)"
 
 
 def _plain(number: int) -> str:
-    """Give a query as TPC-H has it, over the finals of the tables."""
+    """Return a query as TPC-H has it, over the finals of the tables."""
     groups, condition, measures, _ = QUERIES[number]
     columns = [*groups, *(f"{measure} as {name}" for name, measure in measures.items())]
     joins = (

@@ -1,4 +1,4 @@
-"""Two dbt processes at once, through one server: of one table the second stops, others go on, and a killed run's hold can go."""
+"""Two dbt processes at once, through one server: of one table the second stops, others go on, and a killed run's lock can go."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ class Processes:
         """Start a dbt command in a process group of its own."""
         return start_dbt(self._folder, server_environment("connect"), *command)
 
-    def wait_for_hold(self, spark: SparkSession, process: subprocess.Popen) -> None:
-        """Wait until the ledger `slow` is held; fails when the process ends before."""
+    def wait_for_lock(self, spark: SparkSession, process: subprocess.Popen) -> None:
+        """Wait until the ledger `slow` is locked; fails when the process ends before."""
         while not spark.catalog.tableExists(f"{self.name}.slow__lock"):
             assert process.poll() is None, process.stdout.read()
             time.sleep(0.2)
@@ -98,7 +98,7 @@ def test_a_stale_lock_is_taken_over_once(make_project, spark) -> None:
     project = make_project("raced", files)
     driver = "spark.hadoop.javax.jdo.option.ConnectionDriverName"
 
-    def hold(run: str, since: str) -> None:
+    def lock_as(run: str, since: str) -> None:
         project.sql("drop table if exists raced.raced__lock")
         properties = f"'collapsing.run' = '{run}', 'collapsing.since' = '{since}'"
         project.sql(f"create table raced.raced__lock (nothing int) using parquet tblproperties ({properties})")
@@ -107,16 +107,16 @@ def test_a_stale_lock_is_taken_over_once(make_project, spark) -> None:
         statement = statement_of(event) or ""
         if found and not said and statement.startswith(("create", "drop")):
             said.append(statement)
-            hold("another", f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M:%S}")
+            lock_as("another", f"{datetime.now(timezone.utc):%Y-%m-%d %H:%M:%S}")
         found.extend([statement] if statement.startswith("show tblproperties") else [])
 
     found, said = [], []
     with sessions_with({driver: "org.postgresql.Driver"}):
         project.sql("create schema if not exists raced")
-        hold("dead", "2001-01-01 00:00:00")
+        lock_as("dead", "2001-01-01 00:00:00")
         result = project.invoke("run", callbacks=[race])
         assert said and "raced.raced is being written by the dbt run another since" in messages_of(result)
-        hold("dead", "2001-01-01 00:00:00")
+        lock_as("dead", "2001-01-01 00:00:00")
         project.run("run")
         assert project.batches("raced.raced") == [1]
         tables = [row[1] for row in project.rows("show tables in raced")]
@@ -128,7 +128,7 @@ def test_a_stale_lock_is_taken_over_once(make_project, spark) -> None:
 def test_a_second_run_stops_and_names_the_first(processes: Processes) -> None:
     spark = SparkSession.builder.remote(REMOTE).create()
     first = processes.start("run", "--select", "+slow")
-    processes.wait_for_hold(spark, first)
+    processes.wait_for_lock(spark, first)
     second = processes.start("run", "--select", "slow")
     beside = processes.start("run", "--select", "+quick")
     said = second.communicate()[0]
@@ -164,15 +164,15 @@ def test_two_schedulers_of_one_ledger_need_no_hand(processes: Processes) -> None
 
 
 @pytest.mark.only("connect")
-def test_the_hold_of_a_killed_run_is_given_up_when_asked_or_when_it_is_old(processes: Processes) -> None:
+def test_the_lock_of_a_killed_run_is_given_up_when_asked_or_when_it_is_old(processes: Processes) -> None:
     spark = SparkSession.builder.remote(REMOTE).create()
     for way in (("run-operation", "collapsing.unlock", "--args", "{model: slow}"), None):
         killed = processes.start("run", "--select", "+slow")
-        processes.wait_for_hold(spark, killed)
+        processes.wait_for_lock(spark, killed)
         os.killpg(killed.pid, signal.SIGKILL)
         killed.wait()
-        held = processes.start("run", "--select", "slow")
-        assert "is being written by the dbt run" in held.communicate()[0] and held.returncode == 1
+        second = processes.start("run", "--select", "slow")
+        assert "is being written by the dbt run" in second.communicate()[0] and second.returncode == 1
         if way:
             assert processes.start(*way).wait() == 0
         again = processes.start(

@@ -21,7 +21,7 @@ def undoable(full: bool) -> list[str]:
 
 @pytest.fixture(scope="module")
 def undone(make_project, undoable: list[str]):
-    """A project with the ledgers, one that cannot be undone and projections, a block folded; gives (project, life)."""
+    """A project with the ledgers, one that cannot be undone and projections, a block folded; returns (project, life)."""
     ledgers = [*undoable, "replaced"]
     project, life = live_project(make_project, "undone", ledgers=ledgers)
     fold_next(project, life, "stage_events", "stage_states", "stage_signed", *built(ledgers), "finals", "sums")
@@ -35,7 +35,7 @@ def again(full: bool) -> list[str]:
 
 
 def _sums(ledgers: list[str]) -> list[str]:
-    """Give the projections of ledgers."""
+    """Return the projections of ledgers."""
     return [name for name in built(ledgers) if name not in ledgers]
 
 
@@ -45,7 +45,7 @@ def _undo(project, *ledgers: str, **arguments) -> None:
 
 
 def _states(project) -> tuple[list, list]:
-    """Give the live rows of the ledgers that can be undone, and the sums."""
+    """Return the live rows of the ledgers that can be undone, and the sums."""
     finals = project.rows("select * from finals where ledger <> 'replaced' order by all")
     return finals, project.rows("select * from sums order by all")
 

@@ -58,7 +58,7 @@ def _fold(project: DbtProject, block: str, rows: str, *models: str) -> None:
 
 
 def _optimize(project: DbtProject, name: str) -> list[str]:
-    """Optimize a model; gives the lines that it says."""
+    """Optimize a model; returns the lines that it says."""
     said: list[str] = []
 
     def hears(event) -> None:

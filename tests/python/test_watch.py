@@ -204,7 +204,7 @@ def _result(model: str, status: str, message: str) -> SimpleNamespace:
 
 @pytest.fixture
 def turns(watch, monkeypatch, tmp_path: Path):
-    """Gives a function that runs turns of a fake dbt: the exit code, the lines said, and the metrics after them."""
+    """Returns a function that runs turns of a fake dbt: the exit code, the lines said, and the metrics after them."""
 
     def run(*turns: object, stop: threading.Event | None = None, **given: object) -> tuple[int, list[dict], dict[str, float]]:
         monkeypatch.setattr(watch, "Dbt", lambda *_: FakeDbt(*turns))
@@ -330,13 +330,13 @@ class Watched:
         return json.loads(text)
 
     def java(self) -> int:
-        """Give the id of the process of Java that it has started."""
+        """Return the id of the process of Java that it has started."""
         return int(
             subprocess.run(["pgrep", "-P", str(self.process.pid), "java"], capture_output=True, text=True, check=True).stdout
         )
 
     def end(self) -> int:
-        """Wait for its end; gives the exit code."""
+        """Wait for its end; returns the exit code."""
         self.process.communicate(timeout=240)
         return self.process.returncode
 
@@ -357,7 +357,7 @@ def _wait_until(is_so) -> None:
 
 
 def _environment(folder: Path) -> dict[str, str]:
-    """Give the environment of a process that leaves everything in a folder."""
+    """Return the environment of a process that leaves everything in a folder."""
     return os.environ | {
         "COLLAPSING_LOCAL": str(folder / "local"),
         "COLLAPSING_THRIFT_PORT": "1",  # where nobody listens
@@ -370,7 +370,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _project_of_nothing(folder: Path) -> tuple[Path, dict[str, str]]:
-    """Make a project of a ledger whose stage is empty; gives its folder, and the environment to watch it in."""
+    """Make a project of a ledger whose stage is empty; returns its folder, and the environment to watch it in."""
     project, environment = folder / "project", _environment(folder) | {"SPARK_SUBMIT_OPTS": " ".join(JAVA_OPTIONS)}
     (folder / "local").mkdir()
     files = stranger_files("watched") | {

@@ -87,18 +87,18 @@ def run(bench: Bench, results: Results) -> None:
 
 
 def _added_up(kinds: list[dict[str, list[float]]]) -> dict[str, list[float]]:
-    """Give a day's costs as those of one round: the most memory, and the sum of all else."""
+    """Return a day's costs as those of one round: the most memory, and the sum of all else."""
     return {cost: [(max if cost == "peak MB" else sum)(value for kind in kinds for value in kind[cost])] for cost in kinds[0]}
 
 
 def _ours(bench: Bench) -> Way:
-    """Give the way of the package."""
+    """Return the way of the package."""
     models = ["folded", "folded_by_dim1"]
     return Way("collapsing", models, "folded_by_dim1_read", "folded_read", lambda: bench.optimize("folded"))
 
 
 def _peer(bench: Bench) -> Way:
-    """Give the usual way of the format: a merge, and on plain parquet, which has none, an append; the sums are built again."""
+    """Return the usual way of the format: a merge, and on plain parquet, which has none, an append; the sums are built again."""
     if bench.target == "parquet":
         models = ["appended", "newest", "newest_by_dim1"]
         return Way("append and row_number, no upkeep", models, "newest_by_dim1", "newest where not is_deleted", lambda: None)

@@ -27,7 +27,7 @@ SUMS = "select region, n, metric1, metric2 from {}"
 
 
 def peers_on(target: str) -> tuple[str, ...]:
-    """Give the peers that a target has: plain parquet knows no merge."""
+    """Return the peers that a target has: plain parquet knows no merge."""
     return ("again",) if target == "parquet" else CHOICES
 
 

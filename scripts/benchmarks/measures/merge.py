@@ -42,7 +42,7 @@ PEERS = {
 
 
 def peers_on(target: str) -> tuple[str, ...]:
-    """Give the peers that a target has."""
+    """Return the peers that a target has."""
     return (*PEERS[target], "clickhouse")
 
 

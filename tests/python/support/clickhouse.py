@@ -24,7 +24,7 @@ class ClickHouse:
         self.run("set optimize_on_insert = 0")
 
     def run(self, sql: str) -> list[tuple[str | None, ...]]:
-        """Run a statement; gives its rows as text, NULL as None."""
+        """Run a statement; returns its rows as text, NULL as None."""
         text = self._session.query(sql, "TSV").data()
         lines = csv.reader(io.StringIO(text), delimiter="\t", quoting=csv.QUOTE_NONE)
         return [tuple(None if value == r"\N" else value for value in line) for line in lines]
@@ -42,7 +42,7 @@ class ClickHouse:
         self.run(f"system stop merges {name}")
 
     def optimized(self, name: str, columns: str, engine: str, select: str) -> list[tuple[str | None, ...]]:
-        """Give what OPTIMIZE FINAL leaves of a table, which itself stays as it is: its parts are cloned first."""
+        """Return what OPTIMIZE FINAL leaves of a table, which itself stays as it is: its parts are cloned first."""
         clone = f"{name}_clone"
         self.recreate(clone, columns, engine)
         self.run(f"alter table {clone} replace partition tuple() from {name}")
@@ -116,7 +116,7 @@ select * from {{{{ collapsing._engine(settings).collapsed(ledger, settings) }}}}
 
 
 def project_files() -> dict[str, str]:
-    """Give a project with a stage, a ledger folded block by block, one folded at once, and their finals, for every kind."""
+    """Return a project with a stage, a ledger folded block by block, one folded at once, and their finals, for every kind."""
     files = {}
     for kind, how in KINDS.items():
         files[f"models/stage_{kind}.sql"] = VIEW + "select * from {{ target.schema }}.arrived_" + kind
@@ -140,7 +140,7 @@ class Differential:
         self.clickhouse = ClickHouse()
 
     def observe(self, streams: dict[str, list[Stream]], at_once: Container[str] = KINDS) -> tuple[Observed, Observed]:
-        """Give what ClickHouse and what the ledgers show of {kind: streams}, each from empty tables.
+        """Return what ClickHouse and what the ledgers show of {kind: streams}, each from empty tables.
 
         The forms are `final`, `optimized` (what OPTIMIZE FINAL leaves) and, after the last block of the kinds that `at_once` has,
         `at_once`: the final of a ledger that took all blocks as one batch, which ClickHouse's FINAL must equal too.
@@ -225,7 +225,7 @@ class Differential:
 
 
 def by_stream(rows: list[tuple[str | None, ...]]) -> dict[int, Rows]:
-    """Give rows, whose first value is the stream, as {stream: multiset of the rest}."""
+    """Return rows, whose first value is the stream, as {stream: multiset of the rest}."""
     found: dict[int, Rows] = {}
     for stream, *rest in rows:
         found.setdefault(int(stream), Counter())[tuple(rest)] += 1
@@ -233,7 +233,7 @@ def by_stream(rows: list[tuple[str | None, ...]]) -> dict[int, Rows]:
 
 
 def differing(theirs: Observed, ours: Observed, kind: str) -> dict[int, str]:
-    """Give {stream: what differs first} of a kind; empty where both sides are equal after every block."""
+    """Return {stream: what differs first} of a kind; empty where both sides are equal after every block."""
     found: dict[int, str] = {}
     for (of_kind, form, number), expected in theirs.items():
         if of_kind != kind:

@@ -25,7 +25,7 @@ class Scenario:
     texts: dict[str, list[str]]
 
     def as_rows(self, rows: Counter[tuple[str | None, ...]], compared: list[str]) -> Counter[tuple[str, ...]]:
-        """Give observed rows with the texts of the scenario in the place of its numbers."""
+        """Return observed rows with the texts of the scenario in the place of its numbers."""
         found: Counter[tuple[str, ...]] = Counter()
         for row, count in rows.items():
             values = dict(zip(compared, row, strict=True))
@@ -35,7 +35,7 @@ class Scenario:
 
 
 def read(engine: str, compared: list[str]) -> list[Scenario]:
-    """Give the scenarios of an engine, their expected rows as (key, payload, then what else of `compared` there is)."""
+    """Return the scenarios of an engine, their expected rows as (key, payload, then what else of `compared` there is)."""
     rest = [column for column in compared if column not in ("id", "payload")]
     blocks: dict[str, list[dict[str, str]]] = {}
     for line in _lines(f"{engine}_blocks"):

@@ -23,7 +23,7 @@ Stream = tuple[tuple[Row, ...], ...]  # blocks in the order they arrive, rows in
 
 
 def in_blocks(draw: st.DrawFn, rows: Sequence[Row], blocks: int) -> Stream:
-    """Cut rows into blocks; gives every row a payload that tells it from the others, some of them NULL."""
+    """Cut rows into blocks; returns every row a payload that tells it from the others, some of them NULL."""
     rows = [replace(row, payload=None if number % 7 == 5 else number) for number, row in enumerate(rows)]
     cuts = sorted(draw(st.lists(st.integers(0, len(rows)), min_size=blocks - 1, max_size=blocks - 1)))
     return tuple(tuple(rows[start:end]) for start, end in zip([0, *cuts], [*cuts, len(rows)], strict=True))
@@ -74,7 +74,7 @@ def events(draw: st.DrawFn, blocks: int, deletes: bool) -> Stream:
 
 
 def strategies(blocks: int) -> dict[str, st.SearchStrategy[Stream]]:
-    """Give how the streams of each kind are drawn, cut into some blocks."""
+    """Return how the streams of each kind are drawn, cut into some blocks."""
     return {
         "collapsing": signed(blocks) | consistent(blocks, in_order=True),
         "versioned_collapsing": signed(blocks) | consistent(blocks, in_order=False),
@@ -86,7 +86,7 @@ def strategies(blocks: int) -> dict[str, st.SearchStrategy[Stream]]:
 
 
 def shrink(stream: Stream, fails: Callable[[list[Stream]], list[bool]]) -> Stream:
-    """Give a smallest stream that still fails: no row of it can be left out, no two neighbouring blocks can be joined.
+    """Return a smallest stream that still fails: no row of it can be left out, no two neighbouring blocks can be joined.
 
     `fails` says of many streams at once which of them fail: one dbt run folds them all.
     """
@@ -100,7 +100,7 @@ def shrink(stream: Stream, fails: Callable[[list[Stream]], list[bool]]) -> Strea
 
 
 def _simpler(stream: Stream) -> list[Stream]:
-    """Give every stream that lacks one row or has two neighbouring blocks joined. Empty blocks are dropped."""
+    """Return every stream that lacks one row or has two neighbouring blocks joined. Empty blocks are dropped."""
     full = tuple(block for block in stream if block)
     simpler = [full] if full != stream else []
     for number, block in enumerate(full):
@@ -113,7 +113,7 @@ def _simpler(stream: Stream) -> list[Stream]:
 
 
 def block_table(stream: Stream) -> str:
-    """Give a stream as the csv of an example's blocks: paste it into seeds/examples/<example>/<example>_blocks.csv."""
+    """Return a stream as the csv of an example's blocks: paste it into seeds/examples/<example>/<example>_blocks.csv."""
     lines = ["step,position,id,version,payload,sign,is_deleted"]
     for step, block in enumerate(stream, start=1):
         for position, row in enumerate(block, start=1):

@@ -38,11 +38,11 @@ class Recorder:
         databricks.sql.connect = lambda **_: Connection(self)
 
     def end(self) -> None:
-        """Give the connector back."""
+        """Return the connector back."""
         databricks.sql.connect = self._connect
 
     def run(self, sql: str):
-        """Record a statement, have it parsed and run; gives a DataFrame."""
+        """Record a statement, have it parsed and run; returns a DataFrame."""
         said = " ".join(re.sub(r"^/\*.*?\*/", "", sql.strip(), flags=re.DOTALL).split())
         self.sent.append(said)
         self.refused += [(why, said) for why, pattern in REFUSED.items() if re.search(pattern, said, re.IGNORECASE)]
@@ -77,11 +77,11 @@ class Connection:
         self._recorder = recorder
 
     def cursor(self) -> Cursor:
-        """Give a cursor."""
+        """Return a cursor."""
         return Cursor(self, self._recorder)
 
     def get_session_id_hex(self) -> str:
-        """Give the session's name."""
+        """Return the session's name."""
         return "0" * 32
 
     def close(self) -> None:
@@ -120,16 +120,16 @@ class Cursor:
         return self
 
     def fetchall(self) -> list[tuple]:
-        """Give the rows that are left."""
+        """Return the rows that are left."""
         taken, self._rows = self._rows, []
         return taken
 
     def fetchone(self) -> tuple | None:
-        """Give the next row."""
+        """Return the next row."""
         return self._rows.pop(0) if self._rows else None
 
     def fetchmany(self, size: int) -> list[tuple]:
-        """Give the next rows."""
+        """Return the next rows."""
         taken, self._rows = self._rows[:size], self._rows[size:]
         return taken
 

@@ -20,7 +20,7 @@ REPOSITORY = Path(__file__).resolve().parents[3]
 
 
 def _once(method: Callable) -> Callable:
-    """Give a method of jinja's Environment that takes each template once: dbt parses and compiles the macros of every project."""
+    """Return a method of jinja's Environment that takes each template once: dbt parses and compiles each project's macros."""
     known = {}
 
     def of(environment: jinja2.Environment, source: object, *names: object, **options: object):  # noqa: ANN202
@@ -47,7 +47,7 @@ LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block"
 
 
 def model(body: str, settings: dict) -> str:
-    """Give the SQL of a model that holds nothing but its settings and one macro call."""
+    """Return the SQL of a model that holds nothing but its settings and one macro call."""
     return f"{{{{ config(meta={{'collapsing': {settings!r}}}) }}}}\n{{{{ collapsing.{body} }}}}\n"
 
 
@@ -57,17 +57,17 @@ FROM_DBT_1_10 = pytest.mark.skipif(not HAS_ARGUMENTS, reason="dbt before 1.10.8 
 
 
 def given(**arguments) -> dict:
-    """Give the arguments of a generic test in YAML, of which dbt before 1.10.8 makes no mapping of their own."""
+    """Return the arguments of a generic test in YAML, of which dbt before 1.10.8 makes no mapping of their own."""
     return {"arguments": arguments} if HAS_ARGUMENTS else arguments
 
 
 def values(rows: Iterable[tuple]) -> str:
-    """Give rows of None, text, numbers and truth values as the rows of a VALUES clause."""
+    """Return rows of None, text, numbers and truth values as the rows of a VALUES clause."""
     return ", ".join("(" + ", ".join("null" if value is None else repr(value) for value in row) + ")" for row in rows)
 
 
 def stranger_files(name: str, target: str = "parquet", package: Path = REPOSITORY) -> dict[str, str]:
-    """Give the files of a user's project that installs the package from a folder, {path: text}.
+    """Return the files of a user's project that installs the package from a folder, {path: text}.
 
     `name` is its schema too; its tables have the format of the target of profiles.yml.
     """
@@ -138,59 +138,59 @@ class DbtProject:
         return dbtRunner(manifest, [*callbacks]).invoke(["--quiet", "--no-use-colors", *given])
 
     def _files(self) -> list[tuple[str, int]]:
-        """Give the project's files and when each was written: a parse takes as long as a small run, and few tests write one."""
+        """Return the project's files and when each was written: a parse takes as long as a small run, and few tests write one."""
         files = [*self.directory.glob("*.yml")]
         for folder in ("models", "macros", "tests", "seeds"):
             files += self.directory.joinpath(folder).rglob("*.*")
         return sorted((str(path), path.stat().st_mtime_ns) for path in files)
 
     def run(self, *command: str, variables: dict | None = None) -> dict[str, str]:
-        """Run a dbt command that must succeed; gives {node name: status}. Raises DbtFailed."""
+        """Run a dbt command that must succeed; returns {node name: status}. Raises DbtFailed."""
         result = self.invoke(*command, variables=variables)
         if not result.success:
             raise DbtFailed(f"dbt {' '.join(command)}\n{messages_of(result)}")
         return {node.node.name: str(node.status) for node in nodes_of(result)}
 
     def fails(self, *command: str, variables: dict | None = None) -> str:
-        """Run a dbt command that must fail; gives what dbt said. Raises AssertionError when it succeeds."""
+        """Run a dbt command that must fail; returns what dbt said. Raises AssertionError when it succeeds."""
         result = self.invoke(*command, variables=variables)
         assert not result.success, f"dbt {' '.join(command)} should have failed"
         return messages_of(result)
 
     def failures(self, *command: str) -> dict[str, str]:
-        """Run a dbt command in which each model must fail; gives what dbt said of each, on one line."""
+        """Run a dbt command in which each model must fail; returns what dbt said of each, on one line."""
         found = {node.node.name: node for node in nodes_of(self.invoke(*command))}
         assert found and all(str(node.status) == "error" for node in found.values()), {n: str(f.status) for n, f in found.items()}
         return {name: " ".join(str(node.message).split()) for name, node in found.items()}
 
     def sql(self, statement: str):
-        """Run one Spark SQL statement with the project's schema as the current one; gives a DataFrame."""
+        """Run one Spark SQL statement with the project's schema as the current one; returns a DataFrame."""
         spark = SparkSession.builder.getOrCreate()
         if self.schema in [row[0] for row in spark.sql("show schemas").collect()]:
             spark.sql(f"use {self.schema}")
         return spark.sql(statement)
 
     def rows(self, statement: str) -> list[tuple]:
-        """Give the rows of a query as tuples, in the query's order."""
+        """Return the rows of a query as tuples, in the query's order."""
         return [tuple(row) for row in self.sql(statement).collect()]
 
     def cached(self) -> list[str]:
-        """Give the names of what the project's runs have left cached in the session of this process: a server does not tell."""
+        """Return the names of what the project's runs have left cached in the session of this process: a server does not tell."""
         cached = SparkSession.builder.getOrCreate().sparkContext._jsc.getPersistentRDDs().values()
         return [rdd.name() for rdd in cached if f"{self.schema}__" in str(rdd.name())]
 
     def columns(self, table: str, without: Iterable[str] = ()) -> str:
-        """Give the columns of a table or view for a select list, but for some: `* except` is not in every release's grammar."""
+        """Return the columns of a table or view for a select list, but for some: `* except` is not in every release's grammar."""
         return ", ".join(column for column in self.sql(f"select * from {table}").columns if column not in without)
 
     def batches(self, table: str) -> list[int]:
-        """Give the numbers of the batches that a ledger or projection holds, those without rows too."""
+        """Return the numbers of the batches that a ledger or projection holds, those without rows too."""
         if self._is_plain(table):
             return sorted(int(row[0].split("=")[1]) for row in self.rows(f"show partitions {table}"))
         return [row[0] for row in self.rows(f"select distinct ledger_batch from {table} order by 1")]
 
     def batches_that_count(self, table: str) -> list[int]:
-        """Give the numbers of the batches that readers see, of a base the last of those that it stands for.
+        """Return the numbers of the batches that readers see, of a base the last of those that it stands for.
 
         What a base stands for may lie beside it until there is another one.
         """
@@ -203,7 +203,7 @@ class DbtProject:
         self.sql(f"{drops} (ledger_batch = {number})")
 
     def _is_plain(self, table: str) -> bool:
-        """Give whether a table is one of plain parquet, whose batches are its partitions."""
+        """Return whether a table is one of plain parquet, whose batches are its partitions."""
         return ("Provider", "parquet") in [row[:2] for row in self.rows(f"describe table extended {table}")]
 
     def write(self, path: str, text: str) -> None:
@@ -227,18 +227,18 @@ class Warnings:
 
 
 def statement_of(event) -> str | None:
-    """Give the SQL that an event of dbt's is about to execute, on one line and without dbt's comment; None for other events."""
+    """Return the SQL that an event of dbt's is about to execute, on one line and without dbt's comment; None for other events."""
     return " ".join(event.data.sql.split("*/", 1)[-1].split()) if event.info.name == "SQLQuery" else None
 
 
 def messages_of(result: dbtRunnerResult) -> str:
-    """Give what dbt said of a failed command: its exception, and the message of each node that did not succeed."""
+    """Return what dbt said of a failed command: its exception, and the message of each node that did not succeed."""
     said = [str(result.exception)] if result.exception else []
     said += [f"{node.node.name}: {node.status}: {node.message}" for node in nodes_of(result) if node.message]
     return "\n".join(said)
 
 
 def nodes_of(result: dbtRunnerResult) -> list:
-    """Give the results of models, seeds and tests of a command; deps, parse, operations and others have none."""
+    """Return the results of models, seeds and tests of a command; deps, parse, operations and others have none."""
     found = [one for one in getattr(result.result, "results", None) or [] if hasattr(one, "node")]
     return [one for one in found if one.node.resource_type != "operation"]

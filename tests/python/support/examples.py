@@ -28,14 +28,14 @@ Rows = list[tuple[str | None, ...]]
 
 
 def seed(name: str) -> list[dict[str, str]]:
-    """Give the rows of a seed as text, read from its file and not through Spark."""
+    """Return the rows of a seed as text, read from its file and not through Spark."""
     file = next((REPOSITORY / "seeds" / "examples").glob(f"*/{name}.csv"))
     with file.open(newline="") as lines:
         return list(csv.DictReader(lines))
 
 
 def expected(name: str, step: int) -> Rows:
-    """Give the rows that a ledger or projection must hold after a step, or after its last one."""
+    """Return the rows that a ledger or projection must hold after a step, or after its last one."""
     rows = seed(EXPECTED[name])
     after = min(step, last_step(name))
     return sorted_rows(
@@ -44,13 +44,13 @@ def expected(name: str, step: int) -> Rows:
 
 
 def first_step(name: str) -> int:
-    """Give the first step of an example: some begin with what is there before the article's first step."""
+    """Return the first step of an example: some begin with what is there before the article's first step."""
     ledger = name.split("_by_")[0]
     return min(int(row["step"]) for row in seed(f"{ledger}_blocks"))
 
 
 def last_step(name: str) -> int:
-    """Give the last step of an example: a step that leaves no row is in its blocks only."""
+    """Return the last step of an example: a step that leaves no row is in its blocks only."""
     ledger = name.split("_by_")[0]
     return max(int(row["step"]) for row in seed(f"{ledger}_blocks"))
 

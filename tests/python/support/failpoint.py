@@ -11,7 +11,7 @@ from support.dbt_project import statement_of
 
 
 def case(begins: str, place: int = 1, only: tuple[str, ...] = (), full: bool = False):
-    """Give a case named for how a statement begins.
+    """Return a case named for how a statement begins.
 
     `only` names the targets whose runs have it, if not all have; `full` leaves it to the full run.
     """

@@ -22,7 +22,7 @@ SUMMED = ("versioned", "collapsed", "signed", "versioned_signed")
 
 
 def project_files(arrived: str, ledgers: Iterable[str] = LEDGERS) -> dict[str, str]:
-    """Give a project with ledgers, their projections and two views of all finals, over SQL that gives what arrived."""
+    """Return a project with ledgers, their projections and two views of all finals, over SQL that gives what arrived."""
     of_events = "position, id, version, is_deleted, amount, block"
     files = {
         "models/stage_events.sql": VIEW + f"select {of_events} from ({arrived}) where is_deleted is not null",
@@ -47,7 +47,7 @@ def project_files(arrived: str, ledgers: Iterable[str] = LEDGERS) -> dict[str, s
 
 
 def queries(ledgers: Iterable[str]) -> tuple[str, str]:
-    """Give the SQL by which the finals of ledgers, and their projections, are read."""
+    """Return the SQL by which the finals of ledgers, and their projections, are read."""
     names = ", ".join(f"'{name}'" for name in ledgers)
     return f"select * from finals where ledger in ({names})", f"select * from sums where ledger in ({names})"
 
@@ -57,7 +57,7 @@ ALL = [*LEDGERS, *(f"sums_of_{name}" for name in SUMMED)]
 
 
 def built(ledgers: Iterable[str]) -> list[str]:
-    """Give the models of ledgers and their projections."""
+    """Return the models of ledgers and their projections."""
     return [*ledgers, *(f"sums_of_{name}" for name in SUMMED if name in ledgers)]
 
 
@@ -70,7 +70,7 @@ class Life:
         self.first: dict[int, tuple[int, int]] = {}
 
     def next_block(self) -> list[tuple]:
-        """Give the rows of the next block: key 1 changes each time, the others come, change and go in turns."""
+        """Return the rows of the next block: key 1 changes each time, the others come, change and go in turns."""
         self.blocks += 1
         rows: list[tuple] = []
         for id_ in (1, 2 + self.blocks % 3, 5 + self.blocks % 2):
@@ -86,7 +86,7 @@ class Life:
         return [(position, *row, f"b{self.blocks:04}") for position, row in enumerate(rows)]
 
     def expected(self, ledger: str) -> dict[int, tuple[int, int]]:
-        """Give {id: (version, amount)} of the live rows."""
+        """Return {id: (version, amount)} of the live rows."""
         return self.first if ledger == "first" else self.live
 
     def check(self, rows: Callable[[str], list], ledgers: Iterable[str] = LEDGERS) -> None:
@@ -107,7 +107,7 @@ class Life:
 def live_project(
     make_project: Callable, name: str, files: dict[str, str] | None = None, ledgers: Iterable[str] = LEDGERS
 ) -> tuple[DbtProject, Life]:
-    """Give a project over the table `arrived` of a schema of its own name, nothing staged yet, and the life to stage there."""
+    """Return a project over the table `arrived` of a schema of its own name, nothing staged yet, and the life to stage there."""
     project = make_project(name, project_files(f"select * from {name}.arrived", ledgers) | (files or {}))
     project.sql(f"create schema if not exists {name}")
     project.sql(f"create table {name}.arrived ({SCHEMA}) using parquet")
@@ -126,5 +126,5 @@ def fold_next(project: DbtProject, life: Life, *models: str) -> None:
 
 
 def operate(project: DbtProject, operation: str, callbacks=(), **arguments):
-    """Run an operation of the package; gives dbt's result."""
+    """Run an operation of the package; returns dbt's result."""
     return project.invoke("run-operation", f"collapsing.{operation}", "--args", json.dumps(arguments), callbacks=callbacks)

@@ -15,7 +15,7 @@ REMOTE = f"sc://127.0.0.1:{os.environ.get('COLLAPSING_CONNECT_PORT', '15002')}"
 
 
 def server_environment(target: str) -> dict[str, str]:
-    """Give the environment of a dbt process whose target is one of the servers."""
+    """Return the environment of a dbt process whose target is one of the servers."""
     environment = os.environ | {"DBT_TARGET": target, "DBT_SEND_ANONYMOUS_USAGE_STATS": "false"}
     return environment | ({"SPARK_REMOTE": REMOTE} if target == "connect" else {})
 
@@ -33,7 +33,7 @@ def start_dbt(project: Path, environment: dict[str, str], *command: str) -> subp
 
 
 def reader(target: str, schema: str) -> Callable[[str], list[tuple]]:
-    """Give a function that reads rows by SQL through a server, `schema` being the current one."""
+    """Return a function that reads rows by SQL through a server, `schema` being the current one."""
     if target == "connect":
         spark = SparkSession.builder.remote(REMOTE).create()
         spark.sql(f"use {schema}")

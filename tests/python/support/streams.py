@@ -50,7 +50,7 @@ def streams(draw: st.DrawFn, blocks: int) -> Stream:
 
 
 def _event(id_: int, version: int, is_deleted: bool) -> Event:
-    """Give the one row of a (key, version, is_deleted), NULLs among its values."""
+    """Return the one row of a (key, version, is_deleted), NULLs among its values."""
     mixed = 7 * id_ + 3 * version + is_deleted
     return Event(
         id=id_,
@@ -63,7 +63,7 @@ def _event(id_: int, version: int, is_deleted: bool) -> Event:
 
 
 def collect(strategy: st.SearchStrategy[T], count: int, random_seed: int) -> list[T]:
-    """Give `count` examples of a strategy, the same for the same seed."""
+    """Return `count` examples of a strategy, the same for the same seed."""
     found: list[T] = []
 
     @seed(random_seed)
@@ -83,7 +83,7 @@ def collect(strategy: st.SearchStrategy[T], count: int, random_seed: int) -> lis
 
 
 def one_shot(events: Iterable[Event]) -> dict[int, Event]:
-    """Give the live rows by key: the event greatest by (version, delete after update), unless it is a delete."""
+    """Return the live rows by key: the event greatest by (version, delete after update), unless it is a delete."""
     last: dict[int, Event] = {}
     for event in events:
         seen = last.get(event.id)
@@ -93,7 +93,7 @@ def one_shot(events: Iterable[Event]) -> dict[int, Event]:
 
 
 def unversioned(blocks: Stream) -> dict[int, Event]:
-    """Give the live rows when deletes follow arrival: block by block, as the article's Example3 inserts them."""
+    """Return the live rows when deletes follow arrival: block by block, as the article's Example3 inserts them."""
     live: dict[int, Event] = {}
     for block in blocks:
         for key in {event.id for event in block}:
@@ -108,7 +108,7 @@ def unversioned(blocks: Stream) -> dict[int, Event]:
 
 
 def combined(blocks: Stream) -> dict[int, tuple[int | None, str | None]]:
-    """Give (amount, place) by key when amounts keep their greatest value and places their last one that is not NULL.
+    """Return (amount, place) by key when amounts keep their greatest value and places their last one that is not NULL.
 
     Inside a block events follow each other by (version, delete after update); one that is not newer is passed over.
     """
