@@ -1,7 +1,7 @@
 {#
     The engine collapsing, which has no version: rows count in the order in which they arrive, by batch, by block, then by order_by.
-    From events, the last one decides what its key is. A row equal to the stored one changes nothing, because without a block token
-    every run reads the whole stage again; but it is combined with it, which needs a token.
+    From events, the last one decides what its key is. A row equal to the stored one changes nothing, so that a run
+    without a block token may read the whole stage again. With `combine` such a row is combined again, so `combine` needs a token.
 #}
 {% macro _engine_collapsing(settings) %}
     {{ return({

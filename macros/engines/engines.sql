@@ -1,7 +1,8 @@
 {#
     An engine is a file here: a macro `_engine_<name>(settings)` that returns, as data and small SQL, what differs between engines. A
     variant of an engine is `_engine_<name>__<variant>`: `signed` for `input: signed`, `unversioned_deletes` for `deletes:
-    unversioned`. The rest of the package asks these rules and names no engine. What an engine does not name is false, or there is none.
+    unversioned`. The rest of the package asks these rules, and names an engine only in messages and
+    in what generate prints. What an engine does not name is false, or there is none.
 
         needs, ignores   settings beside `key` that it must have, and those that have no effect with it
         because          the reason of both, for messages

@@ -9,7 +9,7 @@
 {%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
 {%- set compares = ledger and not settings.block -%}
 {%- set texts = [] -%}
-{#- `except` takes texts of a collation for one; it gives -0.0 back as 0.0, so that floats must not be told apart -#}
+{#- to `except` texts that a collation regards as equal are one, so their plain text is compared too; -0.0 comes back as 0.0, so floats are not -#}
 {%- for column in collapsing._kept_columns(columns, settings) if compares and collapsing._has_collation(column.dtype)
     and not modules.re.search('(^|[<:,])(float|double)($|[,>])', column.dtype) -%}
     {%- do texts.append('cast(' ~ adapter.quote(column.name) ~ ' as string) as ledger_text_' ~ loop.index) -%}

@@ -102,9 +102,10 @@ named_struct(
 
 
 {#
-    Returns SQL for what `combine` makes of old and new, in the type of its column. What does not fit is an error, whatever ANSI
-    says: integers come to the SQL as wider ones, in which sums and products do not wrap around; and a decimal has overflowed where it is
-    NULL and the same SQL over doubles is not, nor a 0 that nullif has made NULL. SQL that does not take such numbers, as `&` does not, takes them as they are.
+    Returns SQL for what `combine` makes of old and new, in the type of its column. A result that does not fit is an error, with ANSI on and off. Integers
+    are passed to the SQL as wider types, in which sums and products do not wrap around. A decimal has overflowed if the SQL gives NULL over
+    decimals and a value over doubles, unless nullif has made NULL of a 0. SQL that does not take the wider types, as `&` does not, gets the
+    columns as they are.
 #}
 {% macro _combined_value(settings, columns, field) %}
     {% set sql, type = settings.combine[field.name], field.dtype %}

@@ -13,7 +13,7 @@
     {% set batch = {'number': number, 'rows': 0, 'decisions': {}, 'unread': none, 'states': 0, 'cancels': 0, 'tombstones': 0} %}
     {% set stayed = collapsing._cache_stayed(ledger, settings, sides, table) if not table.whole %}
     {% set blocks = [] %}
-    {#- a ledger may be several sides; how many rows a side has is nobody's question here, and would be a scan -#}
+    {#- one ledger may be several sides, and has one token; its rows are not counted, for that would be a scan -#}
     {% for side in collapsing._sides_with_news(sides) %}
         {% do blocks.append({'token': side.token, 'rows': 0}) %}
     {% endfor %}

@@ -124,7 +124,7 @@
 
 {#
     Folds the oldest batches of a ledger into its base: the rows that OPTIMIZE FINAL leaves of them, sorted by key. The newest
-    `keep_batches` stay as they are, for as_of, and so do those that a projection has not read.
+    `keep_batches` stay as they are, for as_of, and so do those that a projection or joined ledger has not read, and a batch whose undo stays.
 #}
 {% macro _optimize_ledger(node, ledger, settings, keep_batches) %}
     {% set batches = collapsing._batches_of(ledger) %}

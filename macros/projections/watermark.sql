@@ -6,7 +6,7 @@
         batches       as _batches_of returns it of the projection
         rebuild       whether what it has is to be replaced, in one commit, by a base that is read from the whole of its source
         properties    what a rebuilt table is marked with
-        is_other      whether it was built from other settings, another source or in another session, but for its name of the build
+        is_other      whether its settings, source or session differ from those that it was built with; the build's name does not count
     A table that no longer fits, because its source was rebuilt or its settings have changed, is rebuilt: as a new base if its columns
     stay the same, so that readers never lose it; otherwise the table is created again.
 #}
@@ -171,9 +171,9 @@
 
 
 {#
-    Returns what tells apart what a projection can have been built from: its settings, the models that it reads, and the build of a source
-    projection: batch numbers cannot distinguish two builds, for after a rebuild it has the number of the ledger's last batch, as it may have
-    had before. Quotients of measures are not built. `layout` is to be raised when other columns are kept for the same settings.
+    Returns a hash of what a projection is built from: its settings, the models that it reads and, over a source projection, the build of that
+    one. Batch numbers cannot tell two builds apart: a rebuilt source projection ends with the ledger's last batch, and may have ended with it
+    before. Quotients are left out, because nothing is stored for them. Raise `layout` when the same settings come to store other columns.
 #}
 {% macro _signature(settings, source, source_projection) %}
     {% set built = dict(settings, measures=collapsing._aggregates(settings.measures)) %}

@@ -14,10 +14,10 @@
 
 
 {#
-    Returns the statement that appends a batch, so that two writers of its number do not both count. On Iceberg the second one replaces the
-    first; on Delta it fails. Delta would check each row against `replace where` in code that holds the number: compiled anew in each run, and cold. There
-    the statement reads whether the batch is there, which Delta holds against what others commit meanwhile; this takes half a second, and
-    is left out where no other process can write.
+    Returns the statement that appends a batch, so that of two writers of one batch number only one counts. On Iceberg the second replaces the
+    first. On Delta the second fails: the statement reads whether the batch is there, and Delta checks this read against concurrent commits.
+    The read takes half a second, and is left out where no other process can write. Delta does not use `replace where`, because Spark would
+    put the batch number into generated code, and compile that code anew in each run.
 #}
 {% macro _log_append(relation, sql, number, format) -%}
 {% if format == 'iceberg' -%}

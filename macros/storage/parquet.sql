@@ -1,7 +1,7 @@
 {#
     Storage on plain parquet, where nothing but the metastore is atomic. A batch is a partition, and its registration is the commit:
     every batch of a ledger or projection goes to a partition that was never registered, files of a killed run are not registered and the
-    next run overwrites them. These macros are named in storage/ alone. docs/crash_safety.md says what was tried.
+    next run overwrites them. These macros are named in storage/ alone. docs/crash_safety.md says what a kill leaves at each step.
 #}
 
 
