@@ -55,6 +55,7 @@ REPLACING, DEDUPLICATING = "engines/replacing.sql", "engines/deduplicating.sql"
 COMBINE = "fold/combine.sql"
 MANIFEST, PLAN = "batch/manifest.sql", "batch/plan.sql"
 MEASURES, PROJECT, MERGED = "projections/measures.sql", "projections/project.sql", "projections/final.sql"
+FINAL, VISIBLE, BASE, WATERMARK = "final.sql", "storage/visible.sql", "fold/base.sql", "projections/watermark.sql"
 
 ON_HIVE = ("materializations",)  # test files that are marked hive
 
@@ -81,6 +82,14 @@ MUTANTS = [
     Mutant(FOLD, "left semi join unread", "left anti join unread"),
     Mutant(FOLD, "where ledger_rank = 1\n", "where ledger_rank = 2\n"),
     Mutant(FOLD, "and stored.ledger_batch not in", "and stored.ledger_batch in", "undo"),
+    Mutant(FOLD, "if(ledger_rank = 1, 0, 1)", "if(ledger_rank = 1, 1, 0)", "decisions"),
+    Mutant(FOLD, "bool_or(not ledger_delete) over", "bool_or(ledger_delete) over", "decisions"),
+    Mutant(
+        FOLD,
+        "incoming.ledger_batch = last_state.ledger_before",
+        "incoming.ledger_batch <> last_state.ledger_before",
+        "decisions",
+    ),
     Mutant(DECISIONS, "'incoming.ledger_rank = 1'", "'incoming.ledger_rank > 1'"),
     Mutant(DECISIONS, "ledger_copy > 1 then", "ledger_copy = 1 then", "decisions"),
     Mutant(
@@ -95,6 +104,11 @@ MUTANTS = [
     Mutant(DECISIONS, "ledger_delete) = ledger_winner", "ledger_delete) <> ledger_winner", "decisions"),
     Mutant(DECISIONS, "' and ledger_delete <> ' ~ live", "' and ledger_delete = ' ~ live", "decisions"),
     Mutant(DECISIONS, "and not ledger_has_upserts and", "and ledger_has_upserts and", "decisions"),
+    Mutant(DECISIONS, "~ ' = 1') if settings.is_deleted", "~ ' = 0') if settings.is_deleted", "bad_rows"),
+    Mutant(DECISIONS, "last_state.ledger_sign = 1, false)", "last_state.ledger_sign = 0, false)", "decisions"),
+    Mutant(DECISIONS, "' <=> last_state.'", "' = last_state.'", "decisions"),
+    Mutant(DECISIONS, "asked.ledger_batch > {{ pair[0] }}", "asked.ledger_batch < {{ pair[0] }}", "undo"),
+    Mutant(DECISIONS, "'incoming', '=', 'last_state'", "'incoming', '<', 'last_state'", "decisions"),
     # events folded one after another
     Mutant(COMBINE, "'ledger_sign', if(new.ledger_delete, 0, 1)", "'ledger_sign', if(new.ledger_delete, 1, 0)", "engines"),
     Mutant(VERSIONED, "version ~ ') <= max('", "version ~ ') < max('", "decisions"),
@@ -123,27 +137,44 @@ MUTANTS = [
     Mutant(DEDUPLICATING, "last_state.ledger_sign is null", "last_state.ledger_sign is not null"),
     Mutant(COMBINE, "if(old.ledger_sign = 1 and not", "if(old.ledger_sign = 0 and not"),
     # final
-    Mutant("final.sql", "cancels.ledger_batch > states.ledger_batch", "cancels.ledger_batch < states.ledger_batch"),
-    Mutant("final.sql", "where states.ledger_sign = 1", "where states.ledger_sign = 0"),
-    Mutant("final.sql", "where ledger_sign = -1", "where ledger_sign = 1"),
-    Mutant("final.sql", "cancels.ledger_batch > -states.ledger_base", "cancels.ledger_batch < -states.ledger_base", "optimize"),
+    Mutant(FINAL, "cancels.ledger_batch > states.ledger_batch", "cancels.ledger_batch < states.ledger_batch"),
+    Mutant(FINAL, "where states.ledger_sign = 1", "where states.ledger_sign = 0"),
+    Mutant(FINAL, "where ledger_sign = -1", "where ledger_sign = 1"),
+    Mutant(FINAL, "cancels.ledger_batch > -states.ledger_base", "cancels.ledger_batch < -states.ledger_base", "optimize"),
+    Mutant(FINAL, "cancels.ledger_batch <= states.ledger_newest", "cancels.ledger_batch >= states.ledger_newest", "optimize"),
+    Mutant(FINAL, "left anti join later on {{ same_key }}", "left semi join later on {{ same_key }}", "engines"),
+    Mutant(FINAL, "from base left semi join later on", "from base left anti join later on", "engines"),
+    Mutant(FINAL, "if(finished_at <= asked,", "if(finished_at >= asked,", "time_travel"),
+    Mutant(FINAL, "any_value(asked) > now()", "any_value(asked) < now()", "time_travel"),
+    Mutant(FINAL, "as_of > last %}", "as_of < last %}", "time_travel"),
+    Mutant(FINAL, "as_of < batches.first and", "as_of > batches.first and", "optimize"),
+    Mutant(FINAL, "filter (where abs(ledger_batch) <= '", "filter (where abs(ledger_batch) >= '", "time_travel"),
+    Mutant(FINAL, "own[0] != as_of and", "own[0] == as_of and", "time_travel"),
+    Mutant(FINAL, "where states + cancels > 0 and planned_in'", "where states + cancels = 0 and planned_in'", "time_travel"),
     Mutant(
-        "final.sql", "cancels.ledger_batch <= states.ledger_newest", "cancels.ledger_batch >= states.ledger_newest", "optimize"
+        VISIBLE, "'ledger_batch <= ' ~ collapsing._unless_gone", "'ledger_batch >= ' ~ collapsing._unless_gone", "time_travel"
     ),
+    Mutant(VISIBLE, "1 - ledger_batch)) <= if(", "1 - ledger_batch)) >= if(", "optimize"),
+    Mutant(VISIBLE, "'if(ledger_batch < ' ~ base", "'if(ledger_batch > ' ~ base", "optimize"),
+    Mutant(VISIBLE, "'abs(min(ledger_batch)) > ' ~ as_of", "'abs(min(ledger_batch)) < ' ~ as_of", "time_travel"),
+    Mutant(VISIBLE, "'min(ledger_batch) <> 1'", "'min(ledger_batch) = 1'", "time_travel"),
+    Mutant(VISIBLE, "' where ledger_batch < 0)'", "' where ledger_batch > 0)'", "optimize"),
+    Mutant(VISIBLE, "' where ledger_batch > 0)'", "' where ledger_batch < 0)'"),
+    Mutant(VISIBLE, "'ledger_batch <=> ledger_base and '", "'not ledger_batch <=> ledger_base and '", "engines"),
     Mutant(
-        "storage/visible.sql",
+        VISIBLE,
         "ledger_batch > -ledger_base) and ledger_batch <= ledger_newest",
         "ledger_batch > -ledger_base) and ledger_batch >= ledger_newest",
         "engines",
     ),
     Mutant(
-        "storage/visible.sql",
+        VISIBLE,
         "ledger_batch > 0 and ledger_batch > -ledger_base",
         "ledger_batch > 0 and ledger_batch < -ledger_base",
         "engines optimize",
     ),
     Mutant(
-        "storage/visible.sql",
+        VISIBLE,
         "if(ledger_batch < 0, 0, ledger_batch - 1)'",
         "if(ledger_batch < 0, 0, ledger_batch + 1)'",
         "refreshed",
@@ -155,26 +186,48 @@ MUTANTS = [
     Mutant(MEASURES, "'if(ledger_sign = -1, '", "'if(ledger_sign = 1, '"),
     Mutant(MEASURES, "' is null, 0, ledger_sign)'", "' is not null, 0, ledger_sign)'"),
     Mutant(MERGED, "~ wrong ~ '), sum(ledger_sign) <> 0)'", "~ wrong ~ '), sum(ledger_sign) = 0)'"),
+    Mutant(MERGED, "'if(sum(ledger_sign) < 0, raise_error('", "'if(sum(ledger_sign) > 0, raise_error('"),
+    Mutant(MERGED, "~ value.name) }} > 0", "~ value.name) }} < 0", "projections"),
+    Mutant(MERGED, "~ name ~ '), 0) <> 0')", "~ name ~ '), 0) = 0')", "projections"),
+    Mutant(MERGED, "' = 0, 0, ' ~ times", "' <> 0, 0, ' ~ times", "projections"),
+    Mutant(MERGED, "~ rows ~ ', 0) = 0, null, '", "~ rows ~ ', 0) <> 0, null, '"),
+    Mutant(PROJECT, "    ledger_part = 0\n", "    ledger_part <> 0\n"),
+    Mutant(PROJECT, "~ value) }} <> 0", "~ value) }} = 0", "projections"),
+    Mutant(PROJECT, "having count(*) > 0", "having count(*) = 0", "projections"),
+    Mutant(PROJECT, "~ ') = 0')", "~ ') = 1')"),
+    Mutant(PROJECT, "'if(grouping_id() = '", "'if(grouping_id() <> '"),
+    Mutant(MEASURES, "~ ' = ' ~ sql ~ ', ledger_sign, 0)'", "~ ' <> ' ~ sql ~ ', ledger_sign, 0)'", "projections"),
+    Mutant(MEASURES, "' < 0, substr('", "' > 0, substr('", "projections"),
+    Mutant(MEASURES, ") < double('infinity')", ") >= double('infinity')", "projections"),
+    Mutant(MEASURES, "~ ') = 0, null, '", "~ ') <> 0, null, '"),
+    Mutant(WATERMARK, "built_from.signature != signature", "built_from.signature == signature", "projections"),
+    Mutant(WATERMARK, "and upto != read.base", "and upto == read.base", "projections"),
+    Mutant(WATERMARK, "read and upto >= read.last", "read and upto < read.last", "projections"),
     Mutant(
-        "projections/watermark.sql",
+        WATERMARK,
         "not of_source or read.last > of_source.last",
         "not of_source or read.last < of_source.last",
         "projections",
     ),
-    Mutant(
-        "projections/watermark.sql", "read.last < of_source.first", "read.last > of_source.first", "projections materializations"
-    ),
+    Mutant(WATERMARK, "read.last < of_source.first", "read.last > of_source.first", "projections materializations"),
     # manifest and plan
     Mutant("batch/blocks.sql", "'not ' ~ is_folded", "is_folded", "intake materializations"),
     Mutant(MANIFEST, "' and planned_in not in ('", "' and planned_in in ('", "undo"),
+    Mutant(MANIFEST, "not in found.undone | map('last')", "in found.undone | map('last')", "undo"),
+    Mutant(MANIFEST, "filter (where undoes is null)", "filter (where undoes is not null)", "undo"),
+    Mutant(MANIFEST, "if(block is null, cast({{", "if(block is not null, cast({{", "materializations"),
+    Mutant(MANIFEST, "' and ledger_batch <= ' ~ upto", "' and ledger_batch > ' ~ upto", "optimize"),
+    Mutant(MANIFEST, "(ledger_batch > abs(least)", "(ledger_batch < abs(least)", "optimize"),
+    Mutant(MANIFEST, "    where block is null\n", "    where block is not null\n", "materializations"),
+    Mutant(MANIFEST, "where block is null and {{ coll", "where block is not null and {{ coll", "refreshed"),
     Mutant(
         MANIFEST,
         "rejectattr('planned_in', 'in', found.unread)",
         "selectattr('planned_in', 'in', found.unread)",
         "materializations",
     ),
-    Mutant("batch/manifest.sql", "where ledger_batch = least", "where ledger_batch = greatest", "tools"),
-    Mutant("batch/manifest.sql", "ledger_batch <= greatest", "ledger_batch >= greatest", "tools"),
+    Mutant(MANIFEST, "where ledger_batch = least", "where ledger_batch = greatest", "tools"),
+    Mutant(MANIFEST, "ledger_batch <= greatest", "ledger_batch >= greatest", "tools"),
     Mutant(PLAN, "numbers.append(collapsing._upto_read_by(reader, model) or 0)", "numbers.append(0)", "joined"),
     Mutant(
         "storage/batches.sql",
@@ -184,8 +237,8 @@ MUTANTS = [
     ),
     Mutant("sql/columns.sql", "' is null')", "' is not null')", "materializations"),
     Mutant("rejects.sql", "' where block is not null)'", "' where block is null)'", "bad_rows"),
-    Mutant("fold/base.sql", "where ledger_sign in (0, 1)", "where ledger_sign in (1)", "optimize"),
-    Mutant("fold/base.sql", "'ledger_batch desc, ledger_sign desc'", "'ledger_batch, ledger_sign desc'", "optimize"),
+    Mutant(BASE, "where ledger_sign in (0, 1)", "where ledger_sign in (1)", "optimize"),
+    Mutant(BASE, "'ledger_batch desc, ledger_sign desc'", "'ledger_batch, ledger_sign desc'", "optimize"),
     # joined ledgers
     Mutant("joins/changes.sql", "min_by(if(ledger_sign = -1", "max_by(if(ledger_sign = -1", "joined"),
     Mutant("joins/changes.sql", "struct(ledger_batch, ledger_sign)) = 1", "struct(ledger_batch, ledger_sign)) <> 0", "joined"),
