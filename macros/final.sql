@@ -108,12 +108,13 @@
 
 {# Returns the number of the batch that `as_of` stands for, a number or a timestamp. Raises an error unless it is there. #}
 {% macro _state_asked_for(node, relation, as_of) %}
-    {% set ledger = collapsing._ledger_of(node) %}
-    {% set number = collapsing._batch_at(node, ledger, relation, as_of) if as_of is string else as_of %}
+    {% set ledger, is_deferred = collapsing._ledger_of(node), not collapsing._is_table_of(node, relation) %}
+    {% set of_ledger = ledger.defer_relation if is_deferred else none %}
+    {% set number = collapsing._batch_at(node, ledger, of_ledger, as_of) if as_of is string else as_of %}
     {% set table = adapter.get_relation(ledger.database, ledger.schema, ledger.alias) %}
     {#- none where it is not there, or the projection is that of another environment -#}
     {% set followed = collapsing._batches_of(table) if collapsing._kind_if_any(node) == 'projection' and table is not none
-        and relation.schema == node.schema and load_relation(relation) is not none else none %}
+        and not is_deferred and load_relation(relation) is not none else none %}
     {% do collapsing._check_batch_is_there(node.name, relation, number, followed.last if followed) %}
     {% do collapsing._check_state_of_projection(node.name, relation, number, table, followed) if followed %}
     {{ return(number) }}
@@ -121,13 +122,12 @@
 
 
 {#
-    Returns the number of the last batch that `ledger`, of which `relation` is the table or a projection, had finished at a moment: text that
-    Spark takes for a timestamp, in the session's time zone unless it names its own. With --defer both are of another environment.
+    Returns the number of the last batch that a ledger had finished at a moment: text that Spark takes for a timestamp, in the session's
+    time zone unless it names its own. `deferred` is the ledger's table of another environment where that one is asked, with --defer.
 #}
-{% macro _batch_at(node, ledger, relation, moment) %}
-    {% set other = ledger.defer_relation if relation.schema != node.schema else none %}
+{% macro _batch_at(node, ledger, deferred, moment) %}
     {% set history = collapsing._history_of(
-        api.Relation.create(other.database, other.schema, other.alias) if other else collapsing._built_relation(ledger)
+        api.Relation.create(deferred.database, deferred.schema, deferred.alias) if deferred else collapsing._built_relation(ledger)
     ) %}
     {% set sql %}
         select

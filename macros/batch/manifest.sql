@@ -5,7 +5,7 @@
         staged      how many rows the block, or the batch, had when it was planned
         planned_in  the batch
         run_id      dbt's invocation_id
-        planned_at  when the manifest was written; of a block, when its rows had been read: a file may be written in between
+        planned_at  when the manifest was written; of a block, when it was read: a file may be written in between
     and in the row of the batch alone
         blocks, decisions, states, cancels, tombstones, seconds   as in <ledger>__history
         undoes      of a batch that takes an earlier one back: that one
@@ -93,9 +93,10 @@
     when the model began, in UTC. Without block tokens nothing is known of what a batch takes, for every run reads the whole stage.
 #}
 {% macro _write_manifest(ledger, settings, batch, stored_as, begun_at) %}
-    {% set blocks = ['(null, ' ~ (batch.rows ~ 'L' if settings.block else 'null') ~ ')'] %}
+    {% set blocks = ['(null, ' ~ (batch.rows ~ 'L' if settings.block else 'null') ~ ', null)'] %}
     {% for block in batch.blocks %}
-        {% do blocks.append('(' ~ collapsing._carried_literals([block.token]) ~ ', ' ~ block.rows ~ 'L)') %}
+        {% set modified = block.modified ~ 'L' if block.modified else 'null' %}
+        {% do blocks.append('(' ~ collapsing._carried_literals([block.token]) ~ ', ' ~ block.rows ~ 'L, ' ~ modified ~ ')') %}
     {% endfor %}
     {% set decisions = [] %}
     {% for decision, rows in batch.decisions | dictsort %}
@@ -112,8 +113,8 @@
     Writes the manifest of a batch. One that a killed run wrote under its number is overwritten, never added to. The manifest of a rebuilt ledger
     keeps the history of the batches before it, of which nothing else counts any more.
 
-    batch      {number, states, cancels, tombstones}, and `read_at`, when its blocks were read, if it has any
-    blocks     SQL for rows of token and number of rows; of the batch itself the token is NULL
+    batch      {number, states, cancels, tombstones}, and `read_at`, as _plan_batch has it, if it has blocks of a stage
+    blocks     SQL for rows of token, number of rows and `modified`, as _plan_batch has it; of the batch itself the token is NULL
     of_batch   {column: SQL} of what only the batch's own row has
 #}
 {% macro _write_manifest_rows(ledger, batch, stored_as, begun_at, blocks, of_batch) %}
@@ -141,8 +142,11 @@
             if(block is null, cast({{ of_batch[column] }} as {{ dtype }}), null) as {{ column }},
             {%- endfor %}
             '{{ invocation_id }}' as run_id,
-            timestamp_micros(unix_micros(now()) - if(block is null, 0, {{ (1000000 * since_read) | int }})) as planned_at
-        from values {{ blocks | join(', ') }} as planned (block, staged)
+            {#- no block was read before its files were written: what is newer than this has changed since -#}
+            timestamp_micros(
+                if(block is null, unix_micros(now()), greatest(unix_micros(now()) - {{ (1000000 * since_read) | int }}, cast(modified as bigint)))
+            ) as planned_at
+        from values {{ blocks | join(', ') }} as planned (block, staged, modified)
     {% endset %}
     {% if stored_as > 0 %}
         {% do collapsing._execute(collapsing._overwrite(manifest, rows, stored_as, ledger)) %}

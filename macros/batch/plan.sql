@@ -2,17 +2,17 @@
     Caches the rows that no batch has folded yet, as they are staged, with the number of the batch that takes them (ledger_batch); returns
     the temporary `view` that they are read from, and whether they have the column `ledger_file`, the file of each (`has_files`). The fold
     reads the stage here and nowhere else, so that every later step sees the same rows, unless the cache loses them. A row without a block
-    token is among them: it is bad, and has to be seen.
+    token is among them: it is bad, and has to be seen. `read_at` is when the stage's files had not been listed yet, in UTC.
 #}
 {% macro _cache_unread(query, ledger, settings, columns, folded, number) %}
     {% set names = collapsing._row_list(columns | map(attribute='name')) %}
     {% set file = ', input_file_name() as ledger_file' if collapsing._reads_named_files(query, settings) else '' %}
-    {% set stage = collapsing._in_shard('(\n' ~ query ~ '\n)', settings) %}
+    {% set stage, read_at = collapsing._in_shard('(\n' ~ query ~ '\n)', settings), modules.datetime.datetime.utcnow() %}
     {% set view = collapsing._cache(
         ledger, 'unread', 'select ' ~ names ~ file ~ ', ' ~ number ~ ' as ledger_batch\nfrom ' ~ stage
         ~ ('\nwhere ' ~ collapsing._is_unread(settings, columns, folded) if folded else '')
     ) %}
-    {{ return({'view': view, 'has_files': file != ''}) }}
+    {{ return({'view': view, 'has_files': file != '', 'read_at': read_at}) }}
 {% endmacro %}
 
 
@@ -20,17 +20,18 @@
     Returns what a run folds, before any row of it is folded; bad rows stop the run here.
         number   the batch number that its rows will have; `is_numbered`: they have it in the column ledger_batch
         rows     how many rows are unread
-        blocks   [{token, rows}] of their blocks, in token order; tokens as _carried_text has them
+        blocks   [{token, rows, modified}] of their blocks, in token order; tokens as _carried_text has them, and `modified`, in microseconds
+                 since 1970, when the newest of the files that were read was written, where the stage tells
         bad      {reason: rows} of rows that cannot be folded
         unread   SQL that is true for the rows to fold; none for all
         bounds   SQL over the ledger's key columns, alias `stored`: outside of it no key of the batch can lie; or none
         within   the same over the key columns of the unread rows
-        read_at  when all of them had been read, in UTC
+        read_at  as _cache_unread has it
         undone   batches that were taken back, and those that took them back: no lookup may see them
 #}
 {% macro _plan_batch(unread, ledger, settings, columns, number, manifest) %}
     {% set batch = collapsing._profile_unread(unread.view, settings, columns) %}
-    {% do batch.update({'read_at': modules.datetime.datetime.utcnow()}) %}
+    {% do batch.update({'read_at': unread.read_at}) %}
     {% set duplicates = collapsing._duplicate_blocks(unread.view, settings, columns) if unread.has_files and batch.rows else [] %}
     {% do collapsing._check_bad_rows(unread.view, ledger, settings, batch, duplicates) if batch.bad or duplicates %}
     {% set conditions = [] %}
@@ -59,14 +60,14 @@
     {% set found, bounds, within = {'rows': 0, 'blocks': [], 'bad': {}}, [], [] %}
     {% for row in collapsing._rows_of(sql) %}
         {% if not row[0] %}
-            {% do found.blocks.append({'token': row[1], 'rows': row[2]}) if row[1] is not none %}
+            {% do found.blocks.append({'token': row[1], 'rows': row[2], 'modified': row[3]}) if row[1] is not none %}
         {% else %}
             {% do found.update({'rows': row[2]}) %}
             {% for reason in reasons %}
-                {% do found.bad.update({reason: row[2 + loop.index]}) if row[2 + loop.index] %}
+                {% do found.bad.update({reason: row[3 + loop.index]}) if row[3 + loop.index] %}
             {% endfor %}
             {% for column in bounded %}
-                {% set least = 3 + (reasons | length) + 2 * loop.index0 %}
+                {% set least = 4 + (reasons | length) + 2 * loop.index0 %}
                 {% set name, greatest = adapter.quote(column.name), row[least + 1] %}
                 {% if greatest is not none %}
                     {% do bounds.append(collapsing._between('stored.' ~ name, row[least], greatest, column.dtype)) %}
@@ -82,11 +83,13 @@
 
 {# Returns the query of _profile_unread: a row for each block, in the order of their tokens, and then one for all rows. #}
 {% macro _profile_query(unread, settings, columns, bounded, reasons) %}
+{%- set modified = collapsing._modification_column(columns) -%}
 {#- all but the arrival: a token's own value may be one that Python has not, such as a time in the year 1 -#}
 select
     is_total,
     token,
-    staged
+    staged,
+    modified
     {%- for reason in reasons %},
     {{ reason }}
     {%- endfor %}
@@ -99,7 +102,8 @@ from (
         grouping(ledger_block) = 1 as is_total,
         {{ collapsing._carried_text('ledger_block') }} as token,
         ledger_arrival as arrival,
-        count(*) as staged
+        count(*) as staged,
+        max(unix_micros(ledger_modified)) as modified
         {%- for reason in reasons %},
         count_if(ledger_reason = '{{ reason }}') as {{ reason }}
         {%- endfor %}
@@ -111,7 +115,8 @@ from (
         select
             {{ collapsing._token(settings, columns) }} as ledger_block,
             {{ collapsing._arrival(settings, columns) }} as ledger_arrival,
-            {{ collapsing._bad_reason(settings) }} as ledger_reason
+            {{ collapsing._bad_reason(settings) }} as ledger_reason,
+            {{ adapter.quote(modified) if modified else 'cast(null as timestamp_ltz)' }} as ledger_modified
             {%- for column in bounded %},
             {{ adapter.quote(column.name) }}
             {%- endfor %}

@@ -142,7 +142,7 @@
     {% endif %}
     {% do collapsing._check_not_fed_on(model, 'built anew') %}
     {% set manifest = collapsing._manifest_of(ledger, batches) %}
-    {% set undone = manifest.undone | map('last') | sort %}
+    {% set undone = manifest.undone | rejectattr(1, 'in', manifest.undos) | map('last') | sort %}
     {% set read = undone | reject('in', manifest.unread) | join(', ') %}
     {% do exceptions.warn(
         "collapsing: model '" ~ model.name ~ "': the full refresh reads the whole stage, also the blocks of what undo has taken back (batch " ~ read
@@ -160,8 +160,7 @@
     {% elif settings.block and manifest is not none %}
         {% set row = collapsing._rows_of(
             "select count(*), concat_ws(', ', slice(sort_array(collect_list(block)), 1, 3)) from (select block from " ~ manifest
-            ~ ' where ' ~ folded ~ ' except select '
-            ~ collapsing._token(settings, columns) ~ ' from ' ~ collapsing._in_shard('(\n' ~ query ~ '\n)', settings) ~ ')'
+            ~ ' where ' ~ folded ~ ' except select ' ~ collapsing._token(settings, columns) ~ ' from (\n' ~ query ~ '\n))'
         )[0] %}
         {% if row[0] %}
             {{ collapsing._raise(

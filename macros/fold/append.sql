@@ -9,7 +9,7 @@
 {%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
 {%- set compares = ledger and not settings.block -%}
 {%- set texts = [] -%}
-{#- to `except` texts that a collation regards as equal are one, so their plain text is compared too; -0.0 comes back as 0.0, so floats are not -#}
+{#- `except` takes texts that a collation regards as equal for one, and gives -0.0 back as 0.0: so not floats -#}
 {%- for column in collapsing._kept_columns(columns, settings) if compares and collapsing._has_collation(column.dtype)
     and not modules.re.search('(^|[<:,])(float|double)($|[,>])', column.dtype) -%}
     {%- do texts.append('cast(' ~ adapter.quote(column.name) ~ ' as string) as ledger_text_' ~ loop.index) -%}

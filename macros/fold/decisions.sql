@@ -37,7 +37,8 @@
 
 {# Returns SQL that is true for a staged row that deletes its key. #}
 {% macro _is_delete(settings) %}
-    {% do return(collapsing._as_number(settings.sign) ~ ' = -1') if settings.sign and not collapsing._engine(settings).is_signed %}
+    {% set is_signed = collapsing._engine(settings).is_signed %}
+    {% do return(collapsing._as_number(settings.sign) ~ ' = -1') if settings.sign and not is_signed %}
     {% do return(collapsing._as_number(settings.is_deleted) ~ ' = 1') if settings.is_deleted %}
     {{ return('false') }}
 {% endmacro %}

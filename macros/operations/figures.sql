@@ -183,8 +183,9 @@
     {% set engine, scanned = collapsing._engine(settings), {} %}
     {% if engine.keeps_every_row %}
         {% set live = collapsing._rows_of('select count(*) from ' ~ collapsing._final_of_table(ledger, settings))[0][0] %}
-        {% set collapsed = engine.collapsed(collapsing._visible_rows(ledger), settings) %}
-        {% set dead = figures.rows - collapsing._rows_of('select count(*) from ' ~ collapsed)[0][0] %}
+        {#- the row of a batch without rows has no key, and is none of the figure `rows` either -#}
+        {% set collapsed, key = engine.collapsed(collapsing._visible_rows(ledger), settings), adapter.quote(settings.key[0]) %}
+        {% set dead = figures.rows - collapsing._rows_of('select count(' ~ key ~ ') from ' ~ collapsed)[0][0] %}
         {% do scanned.update({
             'live': live, 'dead': dead, 'dead_share': (dead / figures.rows) | round(3) if figures.rows else 0
         }) %}

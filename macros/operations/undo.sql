@@ -81,7 +81,7 @@
     )[0] %}
     {% set batch = {'number': number, 'states': counts[0], 'cancels': counts[1], 'tombstones': 0} %}
     {% do collapsing._write_manifest_rows(
-        ledger, batch, number, begun_at, ['(null, 0L)'], {'undoes': undo.target, 'unread': unread}
+        ledger, batch, number, begun_at, ['(null, 0L, null)'], {'undoes': undo.target, 'unread': unread}
     ) %}
     {% do collapsing._drop_range(collapsing._rejects_relation(ledger), number, number, ledger) %}
     {#- a batch without rows has a negation without rows -#}

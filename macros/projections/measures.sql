@@ -30,7 +30,7 @@
 {% endmacro %}
 
 
-{# Returns the measures that have partials of their own: not quotients, count(*), which is the sign, and those that share values. #}
+{# Returns the measures with partials of their own: not quotients, count(*), which is the sign, and those that share values. #}
 {% macro _measures_with_partials(measures) %}
     {% set sharing = measures | selectattr('function', 'in', collapsing._value_functions())
         | reject('in', collapsing._value_measures(measures)) | list %}

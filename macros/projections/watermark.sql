@@ -101,6 +101,7 @@
     {% endfor %}
     {% set names = columns | map(attribute='name') | list %}
     {% set ledger = none if source_projection else collapsing._ledger_settings(collapsing._model_of(source)) %}
+    {% set is_signed = ledger and collapsing._engine(ledger).is_signed %}
     {% set rows = collapsing._two_rows('stored', columns, 'ledger_other', [{'name': 'ledger_other', 'dtype': 'int'}]) %}
     {% for setting, sql, given, function in expressions %}
         {% set is_plain = sql.strip('`') in names + (['*'] if function else []) %}
@@ -116,7 +117,7 @@
         {% endfor %}
         {#- count(column) takes a row and its cancel row alike; count_if(condition) may not -#}
         {% set is_counted = function == 'count' and is_plain %}
-        {% do collapsing._check_unlike(setting, given, condition, ledger) if ledger and collapsing._engine(ledger).is_signed and not is_counted %}
+        {% do collapsing._check_unlike(setting, given, condition, ledger) if is_signed and not is_counted %}
         {% do depends_on.append('ansi') if not is_plain %}
         {% do depends_on.append('zone') if not is_plain and collapsing._depends_on_zone(condition, sql, columns) %}
     {% endfor %}

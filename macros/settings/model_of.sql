@@ -1,21 +1,25 @@
 {# Returns the graph's node of the model that a relation or a shard's table belongs to, or none: settings are looked up there. #}
 {% macro _model_of(relation) %}
-    {#- a subquery has no identifier; Spark does not distinguish upper and lower case -#}
     {% set identifier, schema = (relation.identifier or '') | lower, (relation.schema or '') | lower %}
-    {% for node in graph.nodes.values() if node.resource_type == 'model' %}
-        {#- only models with shards need their names looked up: this is called often, for every model -#}
-        {% set is_of_shard = identifier.startswith(node.alias | lower ~ '__shard_') %}
-        {% set is_elsewhere = node.database and relation.database and node.database | lower != relation.database | lower %}
-        {% if node.schema | lower == schema and not is_elsewhere and (node.alias | lower == identifier
-            or (is_of_shard and identifier in collapsing._shard_names(node) | map('lower'))) %}
-            {{ return(node) }}
-        {% endif %}
+    {#- this is called often, for every model: only those whose name begins so need a closer look -#}
+    {% for node in graph.nodes.values() if node.resource_type == 'model' and identifier.startswith(node.alias | lower) %}
+        {% do return(node) if collapsing._is_table_of(node, relation) %}
     {% endfor %}
     {#- with --defer a ref() may give the table of another environment -#}
     {% for node in graph.nodes.values() if node.get('defer_relation') %}
         {% do return(node) if node.defer_relation.schema | lower == schema and node.defer_relation.alias | lower == identifier %}
     {% endfor %}
     {{ return(none) }}
+{% endmacro %}
+
+
+{# Returns whether a relation is the table of a model or of one of its shards, in this environment. #}
+{% macro _is_table_of(node, relation) %}
+    {#- a subquery has no identifier; Spark does not distinguish upper and lower case -#}
+    {% set identifier, schema, alias = (relation.identifier or '') | lower, (relation.schema or '') | lower, node.alias | lower %}
+    {% set is_elsewhere = node.database and relation.database and node.database | lower != relation.database | lower %}
+    {{ return(node.schema | lower == schema and not is_elsewhere and (alias == identifier
+        or (identifier.startswith(alias ~ '__shard_') and identifier in collapsing._shard_names(node) | map('lower')))) }}
 {% endmacro %}
 
 

@@ -160,6 +160,6 @@ def write_page(path: Path, title: str, lead: str, sections: Iterable[str], foote
 </html>
 """
     path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_suffix(".tmp")
+    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     unfinished.write_text(page, encoding="utf-8")
     os.replace(unfinished, path)

@@ -46,7 +46,9 @@ def _staged(*blocks: str) -> str:
 @pytest.fixture(scope="module")
 def project(make_project) -> DbtProject:
     """A ledger, a projection of it and views of both; block b1 is folded, but not by the ledger with hooks."""
-    hooks = '{{ config(pre_hook="insert into materialized.hooked select \'before\'", post_hook="insert into materialized.hooked'
+    hooks = "".join(f"{when}_hook=\"insert into materialized.hooked select '{when}'\", " for when in ("pre", "post"))
+    hooked = f"{{{{ config({hooks}) }}}}\n"
+    described = "config: {persist_docs: {relation: true}}"
     files = {
         "models/stage.sql": VIEW + f"select * from ({_staged(*ROWS)}) where block <= '{{{{ var('upto', 'b4') }}}}'",
         "models/orders.sql": model("ledger(ref('stage'))", LEDGER),
@@ -55,14 +57,18 @@ def project(make_project) -> DbtProject:
         "models/new_sums.sql": model("projection(ref('new'))", SUMS),
         "models/live.sql": VIEW + "select id, amount from {{ collapsing.final(ref('orders')) }}",
         "models/live_sums.sql": VIEW + "select * from {{ collapsing.final(ref('sums')) }}",
-        "models/hooks.sql": f"{hooks} select 'after'\") }}}}\n" + model("ledger(ref('stage'))", LEDGER),
-        "models/docs.yml": "models: [{name: hooks, description: it's the orders, config: {persist_docs: {relation: true}}}]",
+        "models/hooks.sql": hooked + model("ledger(ref('stage'))", LEDGER),
+        "models/hooks_sums.sql": hooked + model("projection(ref('hooks'))", SUMS),
+        "models/docs.yml": f"""models:
+  - {{name: hooks, description: it's the orders, {described}}}
+  - {{name: hooks_sums, description: it's their sums, {described}}}
+""",
     }
     project = make_project("materialized", files)
     project.sql("create schema if not exists materialized")
     project.run("compile")  # a fresh schema is no error
     project.sql("create table materialized.hooked using parquet as select 'none' as hook where false")
-    project.run("run", "--exclude", "hooks", "new+", variables={"upto": "b1"})
+    project.run("run", "--exclude", "hooks+", "new+", variables={"upto": "b1"})
     return project
 
 
@@ -103,8 +109,8 @@ def test_a_small_run_asks_little_of_spark(project) -> None:
 
 @pytest.fixture(scope="module")
 def heard(project) -> dict[str, list[str]]:
-    """What a run writes, statement by statement, by model: nothing is new but for the ledger with hooks, which is built."""
-    listeners = {name: Statements(name) for name in ("orders", "sums", "hooks")}
+    """What a run writes, statement by statement, by model: nothing is new but for the two with hooks, which are built."""
+    listeners = {name: Statements(name) for name in ("orders", "sums", "hooks", "hooks_sums")}
     assert project.invoke("run", "--select", *listeners, variables={"upto": "b2"}, callbacks=[*listeners.values()]).success
     return {name: [one for one in listener.heard if one.startswith(WRITES)] for name, listener in listeners.items()}
 
@@ -115,8 +121,9 @@ def test_a_run_without_news_writes_nothing(project, heard) -> None:
     assert project.batches("materialized.orders") == [1, 2]
 
 
-def test_hooks_run_around_all_that_is_written(heard) -> None:
-    assert "'before'" in heard["hooks"][0] and "'after'" in heard["hooks"][-1]
+@pytest.mark.parametrize("name", ["hooks", "hooks_sums"])
+def test_hooks_run_around_all_that_is_written(heard, name: str) -> None:
+    assert "'pre'" in heard[name][0] and "'post'" in heard[name][-1]
 
 
 @WITHOUT_LOCK
@@ -130,9 +137,10 @@ def test_grants_are_asked_for_once_the_batch_is_committed(project) -> None:
     assert project.batches("materialized.granted") == [1]
 
 
-def test_descriptions_are_kept_with_the_table(project, heard) -> None:
-    described = project.rows("describe table extended materialized.hooks")
-    assert "it's the orders" in [row[1] for row in described if row[0] == "Comment"]
+@pytest.mark.parametrize(("name", "says"), [("hooks", "it's the orders"), ("hooks_sums", "it's their sums")])
+def test_descriptions_are_kept_with_the_table(project, heard, name: str, says: str) -> None:
+    described = project.rows(f"describe table extended materialized.{name}")
+    assert says in [row[1] for row in described if row[0] == "Comment"]
 
 
 @pytest.mark.full
@@ -154,7 +162,7 @@ def test_readers_never_lose_a_ledger_or_projection_that_is_refreshed(project) ->
     assert all(listener.heard for listener in listeners)
     assert set(seen) == {(frozenset(LIVE["b2"]), frozenset([("south", 1, 11)]))}
     assert project.rows("select distinct ledger_batch from materialized.orders") == [(-3,)]
-    project.run("run", "--exclude", "hooks", "new+", variables={"upto": "b4"})
+    project.run("run", "--exclude", "hooks+", "new+", variables={"upto": "b4"})
     assert _live(project) == LIVE["b4"]
     assert set(project.rows("select * from materialized.live_sums")) == {("south", 1, 11), ("north", 1, 30)}
 

@@ -252,3 +252,21 @@ def test_a_ledger_of_which_nothing_is_left(shrunk) -> None:
     project.run("run", "--select", *models)
     for ledger in EMPTIED:
         assert project.rows(f"select ledger_batch, amount from {ledger} where ledger_sign = 1") == [(3, 7)]
+
+
+def test_a_sum_outlives_the_merge_where_a_cancel_row_came_before_its_state_row(shrunk) -> None:
+    """Of signed rows: then there are as many states as cancels, and what they add up to is not 0."""
+    project, _ = shrunk
+    rows = "(1, 1, 10, -1, 'a'), (1, 2, 15, 1, 'a'), (1, 1, 10, 1, 'b')"
+    staged = f"select * from values {rows} as t (id, version, amount, sign, block) where block <= '{{{{ var('early', 'a') }}}}'"
+    signed = {"input": "signed", "key": "id", "version": "version", "sign": "sign", "block": "block"}
+    project.write("models/stage_early.sql", VIEW + staged)
+    project.write("models/early.sql", model("ledger(ref('stage_early'))", signed))
+    sums = {"group_by": ["id"], "measures": {"n": "count(*)", "amount": "sum(amount)"}}
+    project.write("models/early_sums.sql", model("projection(ref('early'))", sums))
+    project.run("run", "--select", "stage_early+")
+    _optimize(project, "early_sums")
+    project.run("run", "--select", "stage_early+", variables={"early": "b"})
+    assert _batches(project, "early_sums") == [-1, 2]
+    shown = project.invoke("show", "--inline", "select * from {{ collapsing.final(ref('early_sums')) }}")
+    assert [tuple(row) for row in shown.result.results[0].agate_table.rows] == [(1, 1, 15)]

@@ -173,6 +173,21 @@ def test_another_number_of_shards_is_refused(folded: DbtProject) -> None:
     folded.run("run", "--select", "by_block", variables={"collapsing_shard": 0})
 
 
+@pytest.mark.full
+def test_a_ledger_is_rebuilt_with_another_number_of_shards(folded: DbtProject) -> None:
+    """Keys move between shards, and with them blocks."""
+    blocks = "select id, 1 as version, concat('b', id) as block from range(8)"
+    folded.write("models/small_blocks.sql", VIEW + blocks)
+    for shards, refresh in ((2, []), (3, ["--full-refresh"])):
+        settings = {"key": "id", "version": "version", "block": "block", "shards": shards}
+        folded.write("models/resharded.sql", sharded("ledger(ref('small_blocks'))", settings, "resharded"))
+        for shard in range(shards):
+            folded.run("run", *refresh, "--select", "small_blocks", "resharded", variables={"collapsing_shard": shard})
+    folded.write("models/live_resharded.sql", VIEW + "select id from {{ collapsing.final(ref('resharded')) }}")
+    folded.run("run", "--select", "live_resharded")
+    assert folded.rows("select * from live_resharded order by id") == [(number,) for number in range(8)]
+
+
 @pytest.mark.only(*SERVERS)
 def test_processes_at_the_same_time_write_a_shard_each(target: str, tmp_path: Path) -> None:
     landing, folder, name = tmp_path / "landing", tmp_path / "project", f"shards_{target}_{os.getpid()}"
