@@ -267,6 +267,6 @@ def test_a_sum_outlives_the_merge_where_a_cancel_row_came_before_its_state_row(s
     project.run("run", "--select", "stage_early+")
     _optimize(project, "early_sums")
     project.run("run", "--select", "stage_early+", variables={"early": "b"})
-    assert _batches(project, "early_sums") == [-1, 2]
+    assert _batches(project, "early_sums")[0] == -1
     shown = project.invoke("show", "--inline", "select * from {{ collapsing.final(ref('early_sums')) }}")
     assert [tuple(row) for row in shown.result.results[0].agate_table.rows] == [(1, 1, 15)]

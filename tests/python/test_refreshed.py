@@ -124,7 +124,7 @@ def test_a_projection_has_no_state_between_batches_that_it_has_read_in_one_run(p
     no_state = "has no state as_of=2: late_sums has read the batches after 1 up to 3 in one run"
     assert no_state in project.fails("show", "--inline", _sums_of_late(2))
     assert operate(project, "optimize", model="late_sums", keep_batches=1).success
-    assert project.batches("refreshed.late_sums") == [-1, 3] and no_state in project.fails("show", "--inline", _sums_of_late(2))
+    assert project.batches("refreshed.late_sums")[0] == -1 and no_state in project.fails("show", "--inline", _sums_of_late(2))
 
 
 def _sums_of_late(batch: int) -> str:
