@@ -29,5 +29,5 @@
     {% endfor %}
     {% do collapsing._find_stale(sides, batches) %}
     {% do collapsing._take_columns(sides) %}
-    {{ return(collapsing._joined_query(sides, collapsing._next_number(this, batches))) }}
+    {{ return(collapsing._joined_query(sides, 1 + (batches.last if batches else 0))) }}
 {% endmacro %}

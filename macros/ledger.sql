@@ -20,7 +20,7 @@
     {% set columns, batches = collapsing._stage_columns(query, settings), collapsing._batches_of(this) %}
     {% set manifest = collapsing._manifest_of(this, batches, with_blocks=true) %}
     {% set batch = {
-        'number': collapsing._next_number(this, batches),
+        'number': 1 + (batches.last if batches else 0),
         'unread': 'not (' ~ collapsing._is_bad(settings) ~ ')'
             ~ (' and not ' ~ collapsing._is_block_folded(settings, columns, manifest.folded) if manifest.folded else ''),
         'rows': 0, 'bounds': none, 'undone': manifest.undone

@@ -5,7 +5,7 @@
         staged      how many rows the block, or the batch, had when it was planned
         planned_in  the batch
         run_id      dbt's invocation_id
-        planned_at  when the manifest was written; of a block, when it was read: a file may be written in between
+        planned_at  when the manifest was written; of a block, if the stage tells, when the newest of its files was, as it was read
     and in the row of the batch alone
         blocks, decisions, states, cancels, tombstones, seconds   as in <ledger>__history
         undoes      of a batch that takes an earlier one back: that one
@@ -113,7 +113,7 @@
     Writes the manifest of a batch. One that a killed run wrote under its number is overwritten, never added to. The manifest of a rebuilt ledger
     keeps the history of the batches before it, of which nothing else counts any more.
 
-    batch      {number, states, cancels, tombstones}, and `read_at`, as _plan_batch has it, if it has blocks of a stage
+    batch      {number, states, cancels, tombstones}
     blocks     SQL for rows of token, number of rows and `modified`, as _plan_batch has it; of the batch itself the token is NULL
     of_batch   {column: SQL} of what only the batch's own row has
 #}
@@ -124,8 +124,7 @@
         ~ 'tombstones bigint, undoes int, unread boolean, seconds double, run_id string, planned_at timestamp_ltz, ledger_batch int'
     ) %}
     {% do collapsing._create_history(ledger) %}
-    {% set now = modules.datetime.datetime.utcnow() %}
-    {% set seconds, since_read = (now - begun_at).total_seconds(), (now - (batch.read_at or now)).total_seconds() %}
+    {% set seconds = (modules.datetime.datetime.utcnow() - begun_at).total_seconds() %}
     {% set of_batch = dict({
         'blocks': 'null', 'decisions': 'null', 'states': batch.states, 'cancels': batch.cancels, 'tombstones': batch.tombstones,
         'undoes': 'null', 'unread': 'null', 'seconds': seconds
@@ -142,10 +141,7 @@
             if(block is null, cast({{ of_batch[column] }} as {{ dtype }}), null) as {{ column }},
             {%- endfor %}
             '{{ invocation_id }}' as run_id,
-            {#- no block was read before its files were written: what is newer than this has changed since -#}
-            timestamp_micros(
-                if(block is null, unix_micros(now()), greatest(unix_micros(now()) - {{ (1000000 * since_read) | int }}, cast(modified as bigint)))
-            ) as planned_at
+            coalesce(timestamp_micros(cast(modified as bigint)), now()) as planned_at
         from values {{ blocks | join(', ') }} as planned (block, staged, modified)
     {% endset %}
     {% if stored_as > 0 %}

@@ -2,17 +2,17 @@
     Caches the rows that no batch has folded yet, as they are staged, with the number of the batch that takes them (ledger_batch); returns
     the temporary `view` that they are read from, and whether they have the column `ledger_file`, the file of each (`has_files`). The fold
     reads the stage here and nowhere else, so that every later step sees the same rows, unless the cache loses them. A row without a block
-    token is among them: it is bad, and has to be seen. `read_at` is when the stage's files had not been listed yet, in UTC.
+    token is among them: it is bad, and has to be seen.
 #}
 {% macro _cache_unread(query, ledger, settings, columns, folded, number) %}
     {% set names = collapsing._row_list(columns | map(attribute='name')) %}
     {% set file = ', input_file_name() as ledger_file' if collapsing._reads_named_files(query, settings) else '' %}
-    {% set stage, read_at = collapsing._in_shard('(\n' ~ query ~ '\n)', settings), modules.datetime.datetime.utcnow() %}
+    {% set stage = collapsing._in_shard('(\n' ~ query ~ '\n)', settings) %}
     {% set view = collapsing._cache(
         ledger, 'unread', 'select ' ~ names ~ file ~ ', ' ~ number ~ ' as ledger_batch\nfrom ' ~ stage
         ~ ('\nwhere ' ~ collapsing._is_unread(settings, columns, folded) if folded else '')
     ) %}
-    {{ return({'view': view, 'has_files': file != '', 'read_at': read_at}) }}
+    {{ return({'view': view, 'has_files': file != ''}) }}
 {% endmacro %}
 
 
@@ -26,12 +26,10 @@
         unread   SQL that is true for the rows to fold; none for all
         bounds   SQL over the ledger's key columns, alias `stored`: outside of it no key of the batch can lie; or none
         within   the same over the key columns of the unread rows
-        read_at  as _cache_unread has it
         undone   batches that were taken back, and those that took them back: no lookup may see them
 #}
 {% macro _plan_batch(unread, ledger, settings, columns, number, manifest) %}
     {% set batch = collapsing._profile_unread(unread.view, settings, columns) %}
-    {% do batch.update({'read_at': unread.read_at}) %}
     {% set duplicates = collapsing._duplicate_blocks(unread.view, settings, columns) if unread.has_files and batch.rows else [] %}
     {% do collapsing._check_bad_rows(unread.view, ledger, settings, batch, duplicates) if batch.bad or duplicates %}
     {% set conditions = [] %}

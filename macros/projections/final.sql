@@ -50,7 +50,8 @@
 {% macro _sums_signed_rows(projection) %}
     {#- a unit test has no graph -#}
     {% set node = collapsing._model_of(projection) if graph.get("nodes") else none %}
-    {{ return(node is not none and collapsing._ledger_of(node).config.meta.collapsing.get('input') == 'signed') }}
+    {% set settings = collapsing._ledger_settings(collapsing._ledger_of(node)) if node is not none else none %}
+    {{ return(settings is not none and collapsing._engine(settings).get('is_signed', false)) }}
 {% endmacro %}
 
 
@@ -202,7 +203,7 @@
     those that add up to nothing: where a cancel row is here before its state row, there are no rows, and yet a sum.
 #}
 {% macro _merged_partials(projection, batches, upto) %}
-{%- set merged, kept, counts = [], [], [] -%}
+{%- set merged, kept, counts, is_signed = [], [], [], collapsing._sums_signed_rows(projection) -%}
 {%- for column in collapsing._describe(projection).columns -%}
     {%- set name = adapter.quote(column.name) -%}
     {%- if column.name == 'ledger_batch' -%}
@@ -214,7 +215,7 @@
         {%- do merged.append(collapsing._sum_of_partials(projection, column.name, column.dtype) ~ ' as ' ~ name) -%}
         {%- if not column.name.startswith('ledger_sum_') -%}
             {%- do counts.append('coalesce(sum(' ~ name ~ '), 0) <> 0') -%}
-        {%- elif collapsing._sums_signed_rows(projection) -%}
+        {%- elif is_signed -%}
             {#- an interval does not compare with 0 -#}
             {%- do counts.append('coalesce(try_sum(' ~ name ~ ') <> -try_sum(' ~ name ~ '), false)') -%}
         {%- endif -%}

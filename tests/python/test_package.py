@@ -132,11 +132,13 @@ def test_the_block_that_they_left_is_folded_by_the_next_run(shop) -> None:
 
 
 def test_a_replayed_block_is_a_batch_without_rows_and_is_not_read_again(shop) -> None:
-    arrive(shop, "replay", "(1, 1, false, 'north', 12, 1.000000000000000001), (3, 1, false, 'south', 5, 0)")
+    rows = "(1, 1, false, 'north', 12, 1.000000000000000001), (2, -1, false, null, null, null), (3, 1, false, 'south', 5, 0)"
+    arrive(shop, "replay", rows)
     before = shop.rows("select count(id) from orders")
     shop.run("run", *CHAIN)
     assert shop.rows("select count(id) from orders") == before
     assert shop.batches("orders")[-1] == 4
+    assert shop.rows("select decisions from orders__history where ledger_batch = 4") == [({"duplicate": 2, "stale": 1},)]
     shop.run("run", "--select", "orders")
     assert shop.batches("orders")[-1] == 4
     assert shop.rows("select count(*) from shops") == [(3,)]

@@ -116,6 +116,10 @@ def test_undone_blocks_are_read_again_when_asked(undone, again: list[str]) -> No
     project.run("run", "--select", "decided")
     decisions, staged = dict(project.rows("select * from decided")), project.rows("select count(*) from stage_events")[0][0]
     assert "unread" not in decisions and sum(decisions.values()) == staged, decisions
+    counted = "select explode(decisions) from versioned__history where ledger_batch not in (select undoes from undos)"
+    undos = "select * from versioned__history where undoes is not null"
+    undos = f"undone as ({undos}), undos as (select * from undone where ledger_batch not in (select undoes from undone))"
+    assert decisions == dict(project.rows(f"with {undos} select key, sum(value) from ({counted}) group by key"))
 
 
 def test_the_history_has_a_row_for_each_batch(undone, undoable: list[str]) -> None:
