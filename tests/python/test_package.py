@@ -29,7 +29,7 @@ BY_SHOP = {
 
 FILES = {
     "models/stg_orders.sql": VIEW + "select * from shop.arrived",
-    "models/orders.sql": model("ledger(ref('stg_orders'))", LEDGER),
+    "models/orders.sql": model("ledger(ref('stg_orders'))", LEDGER | {"count_decisions": True}),
     "models/orders_by_shop.sql": model("projection(ref('orders'))", BY_SHOP),
     "models/live_orders.sql": VIEW + "select * from {{ collapsing.final(ref('orders')) }}",
     "models/shops.sql": VIEW + "select * from {{ collapsing.final(ref('orders_by_shop')) }}",
