@@ -143,7 +143,7 @@
 
 {# Returns the query of up to three folded blocks that have changed: token, rows then, rows now, when the file was written. #}
 {% macro _changed_blocks(query, ledger, settings, columns, batches, manifest, modified) %}
-    {#- a literal, so that no file is opened that is older than the start of the last batch's run, which looked at all of those -#}
+    {#- a literal: so no file is opened that is older than the start of the last batch's run, which looked at all of those -#}
     {% set is_later = adapter.quote(modified) ~ ' > timestamp_micros(' ~ manifest.begun_at ~ ')' if not settings.counts_blocks %}
     {% set changes = ['arrived.ledger_modified > folded.planned_at'] if modified else [] %}
     {% do changes.append('arrived.ledger_rows <> folded.staged') if settings.counts_blocks %}
