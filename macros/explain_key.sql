@@ -237,6 +237,7 @@ states as (
     {% set value = text if collapsing._is_text_type(dtype) else 'try_to_binary(' ~ text ~ ", 'base64')" if dtype == 'binary'
         else 'try_cast(' ~ text ~ ' as ' ~ dtype ~ ')' %}
     {% set scale = (modules.re.search('^decimal\\(\\d+,\\s*(\\d+)', dtype) or [none, none])[1] %}
-    {% set is_rounded = ' or length(regexp_extract(trim(' ~ text ~ "), '[.]([0-9]*?)0*$', 1)) > " ~ scale if scale is not none %}
+    {% set is_rounded = ' or length(regexp_extract(trim(' ~ text ~ "), '[.]([0-9]*?)0*$', 1)) > " ~ scale
+        ~ ' or ' ~ text ~ " rlike '[eE]' and try_cast(" ~ text ~ ' as double) <> cast(' ~ value ~ ' as double)' if scale is not none %}
     {{ return((value, value ~ ' is null' ~ is_rounded)) }}
 {% endmacro %}

@@ -30,6 +30,10 @@
     {% set rest = collapsing._comparable_columns(collapsing._kept_columns(columns, settings)) %}
     {% set ordered = ['ledger_arrival' ~ suffix, collapsing._row_list(settings.order_by, suffix=suffix)] + sign %}
     {% do ordered.append(collapsing._row_list(rest | reject('in', settings.order_by) | list, suffix=suffix)) %}
+    {#- texts that a collation takes for equal are told apart by how they read -#}
+    {% for column in columns if column.name in rest and collapsing._has_collation(column.dtype) %}
+        {% do ordered.append('cast(' ~ adapter.quote(column.name) ~ ' as string)' ~ suffix) %}
+    {% endfor %}
     {% do ordered.append(delete ~ suffix) if collapsing._is_delete(settings) != 'false' %}
     {{ return(ordered | select | join(', ')) }}
 {% endmacro %}
@@ -122,7 +126,7 @@ with
 
 {{ collapsing._staged_rows(stage, ledger, settings, columns, batches, manifest) }},
 {% if 'order' in engine %}
-{%- set touched = collapsing._touched_before(ledger, settings, manifest) if settings.block and batches else none %}
+{%- set touched = collapsing._touched_before(ledger, settings, columns, manifest) if settings.block and batches else none %}
 {{ collapsing._classified('select * from staged where ledger_reason is null', touched, settings, columns, by_batch=true) }}
 {%- else %}
 classified as (
@@ -178,10 +182,17 @@ staged as (
 {%- endmacro %}
 
 
-{# Returns the rows that a ledger had of each key of the CTE `unread` before each batch that took a row of it. #}
-{% macro _touched_before(ledger, settings, manifest) -%}
+{#
+    Returns the rows that a ledger had of each key of the CTE `unread` before each batch that took a row of it. Columns that are new in the
+    stage, which no run has added yet, are NULL in them, as they will be then.
+#}
+{% macro _touched_before(ledger, settings, columns, manifest) -%}
+{%- set stored = collapsing._types_of(ledger) | map('lower') | list -%}
 select
         stored.*,
+        {%- for column in collapsing._kept_columns(columns, settings) if column.name | lower not in stored %}
+        cast(null as {{ collapsing._ddl_type(column.dtype) }}) as {{ adapter.quote(column.name) }},
+        {%- endfor %}
         asked.ledger_batch as ledger_before
     from (select distinct {{ collapsing._row_list(settings.key) }}, ledger_batch from unread) as asked
     inner join {{ ledger }} as stored

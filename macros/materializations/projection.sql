@@ -34,7 +34,7 @@
             {%- do collapsing._drop_cached(projection, model) -%}
         {%- else -%}
             {% call statement('main') %}
-                {{ collapsing._append(projection, partials, table.upto) }}
+                {{ collapsing._append(projection, partials, table.upto, after=table.after or 0) }}
             {% endcall %}
         {%- endif -%}
         {%- set first = 1 + (table.after or 0) -%}

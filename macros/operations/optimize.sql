@@ -62,7 +62,9 @@
     there is something to fold. A projection has no dead rows: its partials are merged once there are many batches of them.
 #}
 {% macro _due(relation, settings, batches, keep_batches, policy) %}
-    {% set count = [(batches.later | length if batches else 0) - keep_batches, 0] | max %}
+    {#- a ledger has each number after its base, a projection only some, of which a format with a log does not tell -#}
+    {% set later = [] if not batches else batches.later if settings else collapsing._states_of(relation, batches) %}
+    {% set count = later | select('le', (batches.last if batches else 0) - keep_batches) | list | length %}
     {% do return({'is_due': count > 0, 'says': 'batches after the base to fold: ' ~ count}) if not count or not policy %}
     {% set says = count ~ ' of ' ~ policy.batches ~ ' batches after the base' %}
     {% if settings %}

@@ -151,8 +151,12 @@
     {% set engine = collapsing._engine(settings) %}
     {% do return(undo) if not engine.keeps_every_row %}
     {% set columns = collapsing._describe(ledger).columns | map(attribute='name') | list %}
-    {#- the columns that order rows in a block are of the row that carried them: of the cancel row, once that is taken back -#}
-    {% set own = columns | reject('in', settings.order_by + collapsing._system_columns()) | list %}
+    {#- what orders rows in a block is of the row that carried it: of the cancel row, once that is taken back. The sign is
+        compared as a number: as text it may be '+1' -#}
+    {% set own, others = ['ledger_sign'], settings.order_by + [settings.sign] + collapsing._system_columns() %}
+    {% for name in columns if name | lower not in others | map('lower') | list %}
+        {% do own.append(name) %}
+    {% endfor %}
     {% set row = collapsing._row_as_json(settings.key) ~ ' as ledger_key, ' ~ collapsing._row_as_json(own) ~ ' as ledger_row' %}
     {% set sql %}
         with touched as (

@@ -60,11 +60,12 @@
 
 {#
     Appends one batch: the rows of `sql`, whose columns are the table's in the table's order, all of one number that the table does not
-    have. This is the commit of a run: before it no reader sees a row of the batch, after it every reader sees all.
+    have. This is the commit of a run: before it no reader sees a row of the batch, after it every reader sees all. `after` is the last batch
+    that a projection has read: two writers of its next one may give it different numbers.
 #}
-{% macro _append(relation, sql, number, ledger=none) %}
+{% macro _append(relation, sql, number, ledger=none, after=none) %}
     {#- where a table beside a ledger has a log, it has the ledger's format -#}
-    {{ return(collapsing._log_append(relation, sql, number, collapsing._file_format(ledger or relation))
+    {{ return(collapsing._log_append(relation, sql, number, collapsing._file_format(ledger or relation), after)
         if collapsing._has_log(relation, ledger) else collapsing._parquet_append(relation, sql)) }}
 {% endmacro %}
 

@@ -14,14 +14,17 @@
 
 
 {#
-    Returns the statement that appends a batch, so that of two writers of one batch number only one counts. On Iceberg the second replaces the
-    first. On Delta the second fails: the statement reads whether the batch is there, and Delta checks this read against concurrent commits.
-    The read takes half a second, and is left out where no other process can write. Delta does not use `replace where`, because Spark would
-    put the batch number into generated code, and compile that code anew in each run.
+    Returns the statement that appends a batch, so that of two writers only one counts. On Iceberg the second replaces the first. On Delta the
+    second fails: the statement reads whether the batch is there, or a later one, and Delta checks this read against concurrent commits. The
+    read takes half a second, and is left out where no other process can write. Delta does not use `replace where`, because Spark would put
+    the batch number into generated code, and compile that code anew in each run. `after` as _append has it.
 #}
-{% macro _log_append(relation, sql, number, format) -%}
+{% macro _log_append(relation, sql, number, format, after) -%}
+{%- set last = after if after is not none else number - 1 -%}
+{%- set is_written = 'ledger_batch = ' ~ number if number < 0 else 'abs(ledger_batch) > ' ~ last -%}
 {% if format == 'iceberg' -%}
-{{ collapsing._log_overwrite(relation, sql, number) }}
+insert into {{ relation }} replace where {{ 'ledger_batch > ' ~ after if after is not none else 'ledger_batch = ' ~ number }}
+{{ sql }}
 {%- elif collapsing._is_sole_writer() -%}
 insert into {{ relation }}
 {{ sql }}
@@ -33,7 +36,7 @@ from (
 )
 where
     if(
-        exists(select 1 from {{ relation }} where ledger_batch = {{ number }}),
+        exists(select 1 from {{ relation }} where {{ is_written }}),
         raise_error({{ collapsing._text_literal('collapsing: another run has written batch ' ~ number ~ ' of ' ~ relation.identifier) }}),
         true
     )

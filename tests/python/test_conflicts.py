@@ -46,7 +46,7 @@ class Rival:
         self._spark.sql(self._insert)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def shared() -> Iterator[None]:
     """Sessions that the package cannot take for those of the only writer."""
     with sessions_with(SHARED):
@@ -77,3 +77,33 @@ def test_of_two_writers_of_one_batch_delta_refuses_the_one_that_comes_second(mak
         (1, "quick", 1),
         (2, "rival", 2),
     ]
+
+
+@pytest.mark.only("delta", "iceberg")
+def test_of_two_writers_of_a_projection_one_counts_though_they_have_read_different_batches(
+    make_project, shared, target: str
+) -> None:
+    """The other one had read one batch more. On Iceberg the second replaces the first, and what it had read is read again."""
+    staged = "select id, 1 as version, concat('b', id) as block from range(1, 4) where id <= {{ var('upto', 1) }}"
+    sums = {"group_by": [], "measures": {"n": "count(*)"}}
+    files = {
+        "models/stage.sql": VIEW + staged,
+        "models/counted.sql": model("ledger(ref('stage'))", LEDGER),
+        "models/counts.sql": model("projection(ref('counted'))", sums),
+    }
+    project = make_project("rivals", files)
+    project.run("run")
+    spark, said = SparkSession.builder.getOrCreate(), []
+
+    def rival(event) -> None:
+        if (statement_of(event) or "").startswith("insert into rivals.counts ") and not said:
+            said.append(event)
+            columns = ", ".join(name for name in spark.table("rivals.counts").columns if name != "ledger_batch")
+            spark.sql(f"insert into rivals.counts select {columns}, 3 from rivals.counts where ledger_batch = 1")
+
+    project.run("run", "--select", "stage", "counted", variables={"upto": 2})
+    result = project.invoke("run", "--select", "counts", variables={"upto": 2}, callbacks=[rival])
+    assert said and result.success == (target == "iceberg")
+    if target == "delta":
+        assert "another run has written batch 2 of counts" in result.result.results[0].message
+    assert project.batches("rivals.counts") == ([1, 2] if target == "iceberg" else [1, 3])
