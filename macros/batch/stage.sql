@@ -133,7 +133,7 @@
 
 {# Returns the columns that a ledger keeps: not the token or delete mark, unless rows are identified, ordered or signed by it. #}
 {% macro _kept_columns(columns, settings) %}
-    {% set marks = [settings.block, settings.is_deleted] + ([] if collapsing._engine(settings).is_signed else [settings.sign]) %}
+    {% set marks = [settings.block, settings.is_deleted] + ([] if settings.is_signed else [settings.sign]) %}
     {% set used = settings.key + settings.version + settings.order_by + settings.partition_by %}
     {{ return(columns | rejectattr('name', 'in', marks | reject('in', used) | list) | list) }}
 {% endmacro %}

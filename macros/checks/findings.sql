@@ -9,7 +9,7 @@
 #}
 {% macro _findings(ledger, settings, columns) %}
 {%- set key = collapsing._row_list(settings.key) -%}
-{%- set is_signed = collapsing._engine(settings).is_signed -%}
+{%- set is_signed = settings.is_signed -%}
 {%- set history = key ~ (', ' ~ collapsing._row_list(settings.version) if is_signed and settings.version else '') -%}
 {%- set counted = collapsing._row_as_json(settings.key)
     ~ ' as ledger_key,\n    count_if(ledger_sign = 1) as states, count_if(ledger_sign = -1) as cancels' -%}

@@ -49,7 +49,7 @@ from (
 {# Returns SQL for the sign of a row that is appended as it is. #}
 {% macro _own_sign(settings) %}
     {{ return(
-        'try_cast(' ~ collapsing._as_number(settings.sign) ~ ' as tinyint)' if collapsing._engine(settings).is_signed
+        'try_cast(' ~ collapsing._as_number(settings.sign) ~ ' as tinyint)' if settings.is_signed
         else 'cast(if(ledger_delete, 0, 1) as tinyint)'
     ) }}
 {% endmacro %}

@@ -26,7 +26,7 @@
 #}
 {% macro _arrival_order(settings, columns, suffix='', delete='ledger_delete') %}
     {#- as a number: '+1' is text before '-1' -#}
-    {% set sign = [collapsing._as_number(settings.sign) ~ suffix] if collapsing._engine(settings).is_signed else [] %}
+    {% set sign = [collapsing._as_number(settings.sign) ~ suffix] if settings.is_signed else [] %}
     {% set rest = collapsing._comparable_columns(collapsing._kept_columns(columns, settings)) %}
     {% set ordered = ['ledger_arrival' ~ suffix, collapsing._row_list(settings.order_by, suffix=suffix)] + sign %}
     {% do ordered.append(collapsing._row_list(rest | reject('in', settings.order_by) | list, suffix=suffix)) %}
@@ -41,8 +41,7 @@
 
 {# Returns SQL that is true for a staged row that deletes its key. #}
 {% macro _is_delete(settings) %}
-    {% set is_signed = collapsing._engine(settings).is_signed %}
-    {% do return(collapsing._as_number(settings.sign) ~ ' = -1') if settings.sign and not is_signed %}
+    {% do return(collapsing._as_number(settings.sign) ~ ' = -1') if settings.sign and not settings.is_signed %}
     {% do return(collapsing._as_number(settings.is_deleted) ~ ' = 1') if settings.is_deleted %}
     {{ return('false') }}
 {% endmacro %}

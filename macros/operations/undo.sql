@@ -125,7 +125,7 @@
 #}
 {% macro _negation(ledger, settings, target, number) %}
     {% set selected, signs = [], ['ledger_sign'] %}
-    {% do signs.append(settings.sign | lower) if collapsing._engine(settings).is_signed %}
+    {% do signs.append(settings.sign | lower) if settings.is_signed %}
     {% for column in collapsing._describe(ledger).columns %}
         {% set name = column.name %}
         {% if name | lower in signs %}

@@ -51,7 +51,7 @@
     {#- a unit test has no graph -#}
     {% set node = collapsing._model_of(projection) if graph.get("nodes") else none %}
     {% set settings = collapsing._ledger_settings(collapsing._ledger_of(node)) if node is not none else none %}
-    {{ return(settings is not none and collapsing._engine(settings).get('is_signed', false)) }}
+    {{ return(settings is not none and settings.is_signed) }}
 {% endmacro %}
 
 

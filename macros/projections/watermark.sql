@@ -101,7 +101,7 @@
     {% endfor %}
     {% set names = columns | map(attribute='name') | list %}
     {% set ledger = none if source_projection else collapsing._ledger_settings(collapsing._model_of(source)) %}
-    {% set is_signed = ledger and collapsing._engine(ledger).is_signed %}
+    {% set is_signed = ledger and ledger.is_signed %}
     {% set rows = collapsing._two_rows('stored', columns, 'ledger_other', [{'name': 'ledger_other', 'dtype': 'int'}]) %}
     {% for setting, sql, given, function in expressions %}
         {% set is_plain = sql.strip('`') in names + (['*'] if function else []) %}

@@ -33,6 +33,7 @@
         'shards': given.get('shards')
     } %}
     {% do collapsing._check_engine(settings, given) %}
+    {% do settings.update({'is_signed': collapsing._engine(settings).is_signed or false}) %}
     {% do collapsing._check_together(settings, given) %}
     {% do collapsing._check_combine(settings) %}
     {% do collapsing._check_retention(settings) %}
@@ -168,7 +169,7 @@
         'key': collapsing._settings_of_first(node).key, 'version': [], 'order_by': [], 'partition_by': [],
         'sign': none, 'is_deleted': none, 'input': 'events', 'deletes': 'versioned', 'block': 'ledger_block', 'combine': {}, 'shards': none,
         'on_bad_rows': 'fail', 'on_changed_block': 'ignore', 'counts_blocks': false, 'count_decisions': false,
-        'tombstone_retention': none
+        'tombstone_retention': none, 'is_signed': false
     } %}
     {% do collapsing._check_optimize(settings) %}
     {{ return(settings) }}
