@@ -109,7 +109,7 @@ _apt_install() {
     local log=$COLLAPSING_LOCAL/logs/setup.log
     setup_say "installing $1 with apt-get"
     { DEBIAN_FRONTEND=noninteractive apt-get update && DEBIAN_FRONTEND=noninteractive \
-        apt-get install -y --no-install-recomrepairs "$1"; } >>"$log" 2>&1 </dev/null && return
+        apt-get install -y --no-install-recommends "$1"; } >>"$log" 2>&1 </dev/null && return
     setup_say "apt-get could not install $1; its output is in $log"
     return 1
 }
