@@ -79,7 +79,7 @@
     {% set rows = 'select *, ' ~ number ~ ' as ledger_batch from (' ~ sql ~ ')' %}
     {% do return(collapsing._parquet_append(relation, rows)) if not collapsing._has_log(relation, ledger) %}
     {% set selected = collapsing._row_list(names) if names else '*' %}
-    {{ return(collapsing._log_overwrite(relation, 'select ' ~ selected ~ ' from (' ~ rows ~ ')', number)) }}
+    {{ return(collapsing._log_overwrite(relation, 'select ' ~ selected ~ ' from (' ~ rows ~ ')', 'ledger_batch = ' ~ number)) }}
 {% endmacro %}
 
 

@@ -23,8 +23,7 @@
 {%- set last = after if after is not none else number - 1 -%}
 {%- set is_written = 'ledger_batch = ' ~ number if number < 0 else 'abs(ledger_batch) > ' ~ last -%}
 {% if format == 'iceberg' -%}
-insert into {{ relation }} replace where {{ 'ledger_batch > ' ~ after if after is not none else 'ledger_batch = ' ~ number }}
-{{ sql }}
+{{ collapsing._log_overwrite(relation, sql, 'ledger_batch > ' ~ after if after is not none else 'ledger_batch = ' ~ number) }}
 {%- elif collapsing._is_sole_writer() -%}
 insert into {{ relation }}
 {{ sql }}
@@ -44,9 +43,9 @@ where
 {%- endmacro %}
 
 
-{# Returns the statement that writes a batch in the place of what the table may have of that number. #}
-{% macro _log_overwrite(relation, sql, number) -%}
-insert into {{ relation }} replace where ledger_batch = {{ number }}
+{# Returns the statement that writes rows in the place of those for which `condition` is true. #}
+{% macro _log_overwrite(relation, sql, condition) -%}
+insert into {{ relation }} replace where {{ condition }}
 {{ sql }}
 {%- endmacro %}
 
@@ -54,10 +53,8 @@ insert into {{ relation }} replace where ledger_batch = {{ number }}
 {# Writes a base in one commit that removes what it stands for. #}
 {% macro _log_write_base(relation, upto, sql) %}
     {% set is_empty = not collapsing._rows_of('select 1 from (' ~ sql ~ ') limit 1') %}
-    {% do collapsing._execute(
-        'insert into ' ~ relation ~ ' replace where ledger_batch <= ' ~ upto ~ '\n'
-        ~ (collapsing._placeholder_row(relation, -upto) if is_empty else sql)
-    ) %}
+    {% set rows = collapsing._placeholder_row(relation, -upto) if is_empty else sql %}
+    {% do collapsing._execute(collapsing._log_overwrite(relation, rows, 'ledger_batch <= ' ~ upto)) %}
 {% endmacro %}
 
 
