@@ -7,23 +7,17 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql import SparkSession
 
-from support.dbt_project import REPOSITORY, DbtProject, stranger_files, write_files
-from support.processes import REMOTE
-from support.sessions import (
-    IN_MEMORY,
-    JAVA_OPTIONS,
-    LOCAL_FILES,
-    OF_SPARK_4,
-    SHORT_LIVED,
-    set_in_sessions,
-    set_once,
-    use_local_files,
-)
 from support.targets import SERVERS, TARGETS
+
+if TYPE_CHECKING:
+    # the process that starts the two that run tests needs neither dbt nor Spark
+    from pyspark.sql import SparkSession
+
+    from support.dbt_project import DbtProject
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -52,32 +46,38 @@ def pytest_configure(config: pytest.Config) -> None:
 LONG = (
     "test_joined.py",
     "test_kill.py",
-    "test_corners.py",
     "test_optimize.py",
-    "test_tools.py",
+    "test_corners.py",
     "test_hive.py",
+    "test_intake.py",
+    "test_changed_rules.py",
     "test_status.py",
-    "test_generic_tests.py",
+    "test_refreshed.py",
+    "test_tools.py",
     "test_engines.py",
     "test_package.py",
-    "test_examples.py",
-    "test_undo.py",
-    "test_projections.py",
-    "test_crash.py",
-    "test_intake.py",
-    "test_consumer.py",
-    "test_unit_tests.py",
-    "test_shards.py",
-    "test_clickhouse.py",
-    "test_batch_equal.py",
-    "test_stages.py",
-    "test_measures.py",
+    "test_generic_tests.py",
     "test_flights.py",
     "test_row_sql.py",
+    "test_unit_tests.py",
+    "test_undo.py",
+    "test_crash.py",
+    "test_projections.py",
+    "test_examples.py",
+    "test_batch_equal.py",
+    "test_consumer.py",
+    "test_bad_rows.py",
     "test_upkeep.py",
+    "test_measures.py",
+    "test_clickhouse.py",
+    "test_shards.py",
+    "test_stages.py",
+    "test_decisions.py",
     "test_sequences.py",
     "test_settings.py",
-    "test_decisions.py",
+    "test_odd_stages.py",
+    "test_watch.py",
+    "test_report.py",
 )
 
 
@@ -141,6 +141,10 @@ def object_store() -> Iterator[dict[str, str]]:
 @pytest.fixture(scope="session")
 def local(tmp_path_factory: pytest.TempPathFactory, target: str, request: pytest.FixtureRequest) -> Path:
     """The folder of warehouse, metastore and logs for this process; set before Spark starts, and removed with it."""
+    from support.dbt_project import REPOSITORY
+    from support.processes import REMOTE
+    from support.sessions import IN_MEMORY, JAVA_OPTIONS, LOCAL_FILES, OF_SPARK_4, SHORT_LIVED, set_in_sessions, set_once
+
     folder = tmp_path_factory.mktemp("local")
     os.environ |= {
         "COLLAPSING_LOCAL": str(folder),
@@ -174,12 +178,18 @@ def local(tmp_path_factory: pytest.TempPathFactory, target: str, request: pytest
 @pytest.fixture(scope="session")
 def repository(local: Path, target: str) -> DbtProject:
     """This repository's own project: the examples and the flights."""
+    from support.dbt_project import REPOSITORY, DbtProject
+
     return DbtProject(REPOSITORY, REPOSITORY / "profiles", schema=TARGETS[target], target=local / "target")
 
 
 @pytest.fixture(scope="session")
 def spark(repository: DbtProject, request: pytest.FixtureRequest) -> SparkSession:
     """The Spark session of this process, started by dbt, so that it has the settings of the profile."""
+    from pyspark.sql import SparkSession
+
+    from support.sessions import use_local_files
+
     assert repository.invoke("debug", "--connection").success
     session = SparkSession.builder.getOrCreate()
     assert request.config.getoption("--target") == "cluster" or request.config.getoption("--ansi") == (
@@ -193,6 +203,8 @@ def spark(repository: DbtProject, request: pytest.FixtureRequest) -> SparkSessio
 @pytest.fixture(scope="session")
 def macros_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The package as a folder without the models of this repository, which take half of the time of a stranger's parse."""
+    from support.dbt_project import REPOSITORY
+
     folder = tmp_path_factory.mktemp("package")
     (folder / "tests").mkdir()
     for path in ("dbt_project.yml", "macros", "tests/generic"):
@@ -203,6 +215,7 @@ def macros_alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def make_project(spark: SparkSession, local: Path, target: str, macros_alone: Path, tmp_path_factory: pytest.TempPathFactory):
     """Returns a function that makes a project of a stranger's with the package installed, by default its macros alone."""
+    from support.dbt_project import DbtProject, stranger_files, write_files
 
     def make(name: str, files: dict[str, str], package: Path = macros_alone) -> DbtProject:
         directory = tmp_path_factory.mktemp(name)

@@ -75,9 +75,9 @@ def landing(tmp_path_factory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def bad_rows(make_project, landing: Path):
+def bad_rows(make_project, landing: Path, full: bool):
     """All ledgers of this file, run once; returns (project, what dbt said)."""
-    project = make_project("bad_rows", _bad_files() | REJECTING | _twin_files(landing))
+    project = make_project("bad_rows", _bad_files() | REJECTING | (_twin_files(landing) if full else {}))
     project.sql("create schema if not exists bad_rows")
     project.sql("create table bad_rows.arrived (id bigint, version int, is_deleted boolean, amount bigint, block string)")
     project.sql(

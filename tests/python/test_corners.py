@@ -228,6 +228,7 @@ def test_a_retention_is_one_value_and_leaves_out_versions_that_were_taken_back(c
     assert {(1,), (2,)} <= set(corners.rows("select id from keeping where ledger_sign = 0"))
 
 
+@pytest.mark.full
 def test_a_model_that_always_refreshes_does_not_lose_blocks(corners) -> None:
     corners.sql("insert into corners.events values (2, 3, false, 'a'), (3, 4, false, 'b')")
     corners.run("run", "--select", "stg_lives", "refreshed")
@@ -373,6 +374,7 @@ def test_a_file_that_is_written_again_is_told_of(corners, tmp_path, spark) -> No
     assert "a.json" not in warned
 
 
+@pytest.mark.full
 def test_an_empty_run_leaves_a_projection_that_has_to_be_built_again(corners) -> None:
     _live(corners, "s1", "(8, 1, false)", "timed", "sums_of_timed")
     corners.write(

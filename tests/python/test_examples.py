@@ -126,7 +126,7 @@ def each(names: Iterable[str], *further: Iterable) -> list:
 
 @pytest.fixture(scope="module")
 def steps(repository: DbtProject, full: bool) -> dict[int, dict[str, Held]]:
-    """Return what every example holds after each step, folded up to its own last step; the last has passed dbt's own tests."""
+    """Return what every example holds after each step, folded up to its own last step, which --full tests with dbt too."""
     replayed = [name for name in EXPECTED if full or name not in REPEATING]
     ledgers = [name for name in replayed if name in LEDGERS]
     repository.run("seed", "--full-refresh", "--select", *(f"path:seeds/examples/{name}" for name in ledgers))
@@ -145,7 +145,8 @@ def steps(repository: DbtProject, full: bool) -> dict[int, dict[str, Held]]:
             selected += [folder] if step == first_step(ledger) else folded
         repository.run("run", "--select", *selected, variables={"examples_step": step})
         held[step] = held[step - 1] | look(repository, names)
-    repository.run("test", "--select", *(f"path:models/examples/{name}" for name in ledgers))
+    if full:
+        repository.run("test", "--select", *(f"path:models/examples/{name}" for name in ledgers))
     return held
 
 

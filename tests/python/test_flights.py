@@ -14,6 +14,7 @@ from support.dbt_project import FROM_DBT_1_10, REPOSITORY, nodes_of
 pytestmark = [pytest.mark.only("parquet"), FROM_DBT_1_10]  # on other targets scripts/demo runs it whole
 
 FIRST_DAYS = 3
+PATH = "path:models/flights"
 CHANGES_FROM = "2013-01-02"  # the second of these days: manufacturers are renamed on 5 and 11 January
 
 
@@ -34,9 +35,9 @@ def flights(repository, local: Path):
     repository.run("seed", "--select", "airlines")
     # the marts are views
     landings = (
-        (names[:5] + aircraft[:1], ["path:models/flights"]),
-        (names[5:] + until_flown[1:], ["path:models/flights", "--exclude", "path:models/flights/marts"]),
-        (aircraft[len(until_flown) :], ["aircraft+", "--exclude", "path:models/flights/marts"]),
+        (names[:5] + aircraft[:1], [PATH]),
+        (names[5:] + until_flown[1:], [PATH, "--exclude", f"{PATH}/marts"]),
+        (aircraft[len(until_flown) :], ["aircraft+", "--exclude", f"{PATH}/marts"]),
     )
     for landing, selected in landings:
         _land(local, landing)
@@ -55,8 +56,11 @@ def _tests_of(result) -> dict[str, str]:
     return {node.node.name: str(node.status) for node in nodes_of(result)}
 
 
-def test_every_proof_passes(flights) -> None:
-    statuses = flights.run("test", "--select", "path:models/flights")
+def test_every_proof_passes(flights, full: bool) -> None:
+    """By default the tests of this repository and the package's own; with --full those of single columns too."""
+    generic = (path.stem for path in (REPOSITORY / "tests" / "generic").glob("*.sql"))
+    selected = ["test_type:singular", *(f"test_name:{name}" for name in generic)]
+    statuses = flights.run("test", "--select", *([PATH] if full else [f"{PATH},{one}" for one in selected]))
     assert set(statuses.values()) == {"pass"}
     proofs = {name for name in statuses if name.endswith("_equal_original")}
     assert proofs == {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+import shutil
 from decimal import Decimal
 from pathlib import Path
 
@@ -30,7 +31,7 @@ FILES = {
     "models/of_files.sql": model("ledger(ref('stg_files'))", LEDGER),
     "models/stg_many.sql": VIEW + "select * from intake.many",
     "models/of_many.sql": model("ledger(ref('stg_many'))", LEDGER),
-    "models/stg_once.sql": VIEW + "select id, 1 as version, id % 10 = 0 as is_deleted, 'a' as block from range(100000)",
+    "models/stg_once.sql": VIEW + "select id, 1 as version, id % 10 = 0 as is_deleted, 'a' as block from range({{ var('n') }})",
     "models/stg_twice.sql": VIEW + "select * from {{ ref('stg_once') }} union all select 7, 2, false, 'a'",
     "models/once.sql": model("ledger(ref('stg_once'))", LOADED),
     "models/twice.sql": model("ledger(ref('stg_twice'))", LOADED),
@@ -47,9 +48,20 @@ FILES = {
 
 
 @pytest.fixture(scope="module")
-def intake(make_project) -> DbtProject:
-    """A project of all that this file folds; nothing has arrived."""
-    project = make_project("intake", FILES)
+def many(full: bool) -> int:
+    """From how many rows on a first load asks whether a key comes twice."""
+    return 100_000 if full else 2_000
+
+
+@pytest.fixture(scope="module")
+def intake(make_project, macros_alone: Path, tmp_path_factory: pytest.TempPathFactory, many: int) -> DbtProject:
+    """A project of all that this file folds; nothing has arrived. By default fewer rows are many for its package."""
+    package = shutil.copytree(macros_alone, tmp_path_factory.mktemp("asks_early") / "package")
+    plan = package / "macros" / "batch" / "plan.sql"
+    text = plan.read_text()
+    assert text.count("batch.rows < 100000 ") == 1
+    plan.write_text(text.replace("batch.rows < 100000 ", f"batch.rows < {many} "))
+    project = make_project("intake", FILES, package=package)
     project.sql("create schema if not exists intake")
     return project
 
@@ -102,21 +114,22 @@ def test_only_unread_files_are_read(intake, spark, tmp_path: Path) -> None:
     assert project.rows("select id, ledger_batch from of_files order by id") == [(1, 1), (2, 2)]
 
 
-def test_a_first_load_of_many_rows_is_sorted_only_where_a_key_comes_twice(intake) -> None:
+def test_a_first_load_of_many_rows_is_sorted_only_where_a_key_comes_twice(intake, many: int) -> None:
     project, executed = intake, []
-    project.run("run", "--select", "stg_once", "stg_twice")
+    project.run("run", "--select", "stg_once", "stg_twice", variables={"n": many})
     assert project.invoke(
         "run", "--select", "once", "twice", callbacks=[lambda event: executed.append(statement_of(event))]
     ).success
+    deleted, live = many // 10, many - many // 10
     (sorts,) = (text for text in executed if text and "ledger_copy" in text and "__once__classified" in text.split(" as ")[0])
     assert sorts.startswith("create or replace temporary view") and "over (" not in sorts
     history = "select states, cancels, tombstones, decisions from intake.{}__history"
-    decisions = {"applied": 90_000, "orphan_delete": 10_000}
-    assert project.rows(history.format("once")) == [(90_000, 0, 10_000, decisions)]
-    assert project.rows(history.format("twice")) == [(90_000, 0, 10_000, decisions | {"superseded": 1})]
+    decisions = {"applied": live, "orphan_delete": deleted}
+    assert project.rows(history.format("once")) == [(live, 0, deleted, decisions)]
+    assert project.rows(history.format("twice")) == [(live, 0, deleted, decisions | {"superseded": 1})]
     sums = "select count(*), sum(version), count(distinct id) from intake.{} where ledger_sign = 1"
-    assert project.rows(sums.format("once")) == [(90_000, 90_000, 90_000)]
-    assert project.rows(sums.format("twice")) == [(90_000, 90_001, 90_000)]
+    assert project.rows(sums.format("once")) == [(live, live, live)]
+    assert project.rows(sums.format("twice")) == [(live, live + 1, live)]
 
 
 def test_of_many_folded_blocks_each_is_known(intake, full: bool) -> None:

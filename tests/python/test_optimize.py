@@ -120,7 +120,7 @@ def _read_meanwhile(spark, target: str, query: str, states: set[tuple]) -> Itera
 
     def read() -> None:
         session = SparkSession.builder.remote(REMOTE).create() if target in SERVERS else spark.newSession()
-        while not done.is_set():
+        while not done.wait(0.03):  # a thread that never rests would take one of two cores from dbt
             try:
                 seen.append(tuple(session.sql(query).first()))
             except Exception as error:

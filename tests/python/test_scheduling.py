@@ -118,7 +118,11 @@ def test_an_example_is_loaded_beside_its_scheduler(name: str, tmp_path: Path) ->
         "models/sums.sql": model("projection(ref('orders'))", {"group_by": [], "measures": {"n": "count(*)"}}),
     }
     write_files(project, files | stranger_files("shop"))
-    environment = os.environ | {"COLLAPSING_LOCAL": str(tmp_path), "DBT_LOG_PATH": str(tmp_path / "logs")}
+    environment = os.environ | {
+        "COLLAPSING_LOCAL": str(tmp_path),
+        "DBT_LOG_PATH": str(tmp_path / "logs"),
+        "DBT_WRITE_JSON": "true",
+    }
     for command in ("deps", "parse"):
         process = start_dbt(project, environment, command)
         assert process.wait() == 0, process.stdout.read()

@@ -276,16 +276,16 @@ STEPS = (
     *(Sequence.land, Sequence.land, Sequence.replay, Sequence.run, Sequence.run_again, Sequence.die, Sequence.optimize),
     *(Sequence.undo, Sequence.refresh, Sequence.widen, Sequence.change_session, Sequence.add_projection),
 )
-CASES = [("versioned", 1)]
-FULL = [(name, seed) for seed in range(2, 10) for name in LEDGERS]
+CASES = [("versioned", 1), *((name, seed) for seed in range(2, 10) for name in LEDGERS)]
 
 
+@pytest.mark.full
 @pytest.mark.only("parquet", "delta", "iceberg")
-@pytest.mark.parametrize(("name", "seed"), [*CASES, *(pytest.param(*case, marks=pytest.mark.full) for case in FULL)])
-def test_whatever_happens_a_ledger_shows_what_a_few_lines_of_python_say(project, name: str, seed: int, full: bool) -> None:
+@pytest.mark.parametrize(("name", "seed"), CASES)
+def test_whatever_happens_a_ledger_shows_what_a_few_lines_of_python_say(project, name: str, seed: int) -> None:
     sequence = Sequence(project, name, seed)
     try:
-        for _ in range(8 if full else 3):
+        for _ in range(8):
             step = sequence.random.choice(STEPS)
             sequence.done.append(step.__name__)
             step(sequence)

@@ -166,8 +166,8 @@ class DbtProject:
     def sql(self, statement: str):
         """Run one Spark SQL statement with the project's schema as the current one; returns a DataFrame."""
         spark = SparkSession.builder.getOrCreate()
-        if self.schema in [row[0] for row in spark.sql("show schemas").collect()]:
-            spark.sql(f"use {self.schema}")
+        if spark.catalog.currentDatabase() != self.schema and spark.catalog.databaseExists(self.schema):
+            spark.catalog.setCurrentDatabase(self.schema)
         return spark.sql(statement)
 
     def rows(self, statement: str) -> list[tuple]:

@@ -87,3 +87,7 @@ def sessions_with(settings: dict[str, str]) -> Iterator[None]:
         yield
     finally:
         end()
+        session = SparkSession._instantiatedSession
+        for name in settings:
+            if session is not None and session.conf.isModifiable(name):
+                session.conf.unset(name)  # or what the profile does not name would stay for later tests
