@@ -1,12 +1,12 @@
 {% macro blocks(ledger) %}
-    {% do return(ledger) if not execute %}
+    {% do return(ledger) if not collapsing._knows_models() %}
     {% set node = collapsing._asked_ledger('blocks', ledger) %}
     {% set settings = collapsing._ledger_settings(node) %}
     {% if not settings.block %}
         {{ collapsing._raise_setting(
             node.name, 'block', 'the column with the block token, for blocks to tell what was folded', 'nothing'
         ) }}
-    {% elif load_relation(collapsing._manifest_relation(ledger)) is none %}
+    {% elif load_relation(collapsing._beside(ledger, 'manifest')) is none %}
         {{ return(collapsing._no_rows([
             {'name': 'block', 'dtype': 'string'}, {'name': 'rows', 'dtype': 'bigint'}, {'name': 'batch', 'dtype': 'int'},
             {'name': 'planned_at', 'dtype': 'timestamp'}, {'name': 'is_unread', 'dtype': 'boolean'}, {'name': 'is_undone', 'dtype': 'boolean'}

@@ -1,5 +1,5 @@
 {% macro changes(ledger, after) %}
-    {% do return(ledger) if not execute %}
+    {% do return(ledger) if not collapsing._knows_models() %}
     {% do collapsing._check_relation('changes', ledger) %}
     {% if after is not integer or after < 0 %}
         {{ collapsing._raise(

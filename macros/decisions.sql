@@ -1,5 +1,5 @@
 {% macro decisions(ledger, stage) %}
-    {% do return(stage) if not execute %}
+    {% do return(stage) if not collapsing._knows_models() %}
     {% set node = collapsing._asked_ledger('decisions', ledger) %}
     {% do collapsing._check_relation('decisions', stage) %}
     {% do collapsing._check_has_stage(node, 'decisions') %}

@@ -1,5 +1,5 @@
 {% macro explain_key(model=none, key=none, stage=none) %}
-    {% if not execute %}
+    {% if not collapsing._knows_models() %}
         {{ return(model) }}
     {% elif model is none or model is string %}
         {% set node = collapsing._asked_model('explain_key', model, ['ledger']) %}
@@ -23,8 +23,8 @@
     {% set columns = collapsing._stage_columns('select * from ' ~ stage, settings) %}
     {% set is_key = collapsing._is_given_key(node.name, settings, columns, key) %}
     {% set decided = collapsing.decisions(ledger, '(select * from ' ~ stage ~ ' where ' ~ is_key ~ ')') %}
-    {% set rows = '(select * from ' ~ collapsing._visible_rows(ledger) ~ ' where ' ~ is_key ~ ')' %}
-    {% set rows = rows if collapsing._batches_of(ledger) else none %}
+    {% set rows = none if not collapsing._batches_of(ledger)
+        else '(select * from ' ~ collapsing._visible_rows(ledger) ~ ' where ' ~ is_key ~ ')' %}
     {{ return(collapsing._told_in_order(decided, rows, settings, columns, collapsing._types_of(ledger) | list)) }}
 {% endmacro %}
 

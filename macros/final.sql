@@ -1,5 +1,5 @@
 {% macro final(relation, as_of=none, across_partitions=true) %}
-    {% do return(relation) if not execute %}
+    {% do return(relation) if not collapsing._knows_models() %}
     {% do collapsing._check_relation('final', relation) %}
     {#- a view would be made without the columns and types of what dbt has not found -#}
     {% do collapsing._check_built(relation) if model is defined %}
@@ -58,9 +58,8 @@
     {% endif %}
     {% set batches = collapsing._batches_of(collapsing._named(table)) %}
     {# a view that was made before the base gives the same, more slowly #}
-    {% if batches and batches.base and not settings.partition_by %}
-        {{ return(collapsing._final_upon_base(table, settings, columns, as_of)) }}
-    {% endif %}
+    {% do return(collapsing._final_upon_base(table, settings, columns, as_of))
+        if batches and batches.base and not settings.partition_by %}
     {% set of_winner = settings if across_partitions else dict(settings, key=settings.key + settings.partition_by) %}
     {% set live = engine.final(collapsing._visible_rows(table, as_of), of_winner) %}
     {{ return('(\n    select ' ~ (collapsing._row_list(columns) or '*') ~ '\n    from ' ~ live ~ '\n)') }}
@@ -186,7 +185,7 @@
         ~ 'min(abs(ledger_batch)) filter (where abs(ledger_batch) > ' ~ as_of ~ ') from ' ~ collapsing._named(projection)
     )[0] %}
     {% set between = ' > ' ~ own[0] ~ ' and %s <= ' ~ as_of ~ ' limit 1' %}
-    {% set has_manifest = load_relation(collapsing._manifest_relation(ledger)) is not none %}
+    {% set has_manifest = load_relation(collapsing._beside(ledger, 'manifest')) is not none %}
     {% set unread = 'select 1 from ' ~ collapsing._committed_manifest(ledger) ~ ' where states + cancels > 0 and planned_in'
         ~ between % 'planned_in' if has_manifest
         else 'select 1 from ' ~ ledger ~ ' where ledger_sign <> 0 and ledger_batch' ~ between % 'ledger_batch' %}

@@ -1,12 +1,16 @@
 {% macro histories(ledgers=none) %}
-    {% do return('(select 1)') if not execute %}
+    {% do return('(select 1)') if not collapsing._knows_models() %}
     {% if ledgers is not none and (ledgers is string or ledgers is mapping or ledgers is not sequence or not ledgers) %}
         {{ collapsing._raise(
             model.name if model is defined else '?', "histories takes a list of relations, such as [ref('orders')]; given: " ~ ledgers
         ) }}
     {% endif %}
     {% set names, selects = collapsing._row_list(collapsing._history_columns() | map(attribute='name')), [] %}
-    {% for ledger in (ledgers or collapsing._all_ledgers()) %}
+    {% set given = ledgers or [] %}
+    {% for node in ([] if ledgers else collapsing._asked_models('histories', none, ['ledger'])) %}
+        {% do given.append(api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias)) %}
+    {% endfor %}
+    {% for ledger in given %}
         {% do collapsing._check_relation('histories', ledger) %}
         {% set node = collapsing._model_of(ledger) %}
         {% if collapsing._kind_of(node, 'histories') != 'ledger' %}
@@ -23,14 +27,4 @@
     {{ return(
         '(\n    ' ~ selects | join('\n    union all\n    ') ~ '\n)' if selects else collapsing._no_rows(named + collapsing._history_columns())
     ) }}
-{% endmacro %}
-
-
-{# Returns the relations of all ledgers of the project, in order of their names. #}
-{% macro _all_ledgers() %}
-    {% set ledgers = [] %}
-    {% for node in collapsing._asked_models('histories', none, ['ledger']) %}
-        {% do ledgers.append(api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias)) %}
-    {% endfor %}
-    {{ return(ledgers) }}
 {% endmacro %}

@@ -1,5 +1,5 @@
 {% macro history(ledger) %}
-    {% do return(ledger) if not execute %}
+    {% do return(ledger) if not collapsing._knows_models() %}
     {% do collapsing._asked_ledger('history', ledger) %}
     {{ return(collapsing._history_of(ledger)) }}
 {% endmacro %}
@@ -7,9 +7,8 @@
 
 {# Returns a subquery of the history of one table of a ledger. #}
 {% macro _history_of(ledger) %}
-    {% if load_relation(collapsing._manifest_relation(ledger)) is none %}
-        {{ return(collapsing._no_rows(collapsing._history_columns())) }}
-    {% endif %}
+    {% do return(collapsing._no_rows(collapsing._history_columns()))
+        if load_relation(collapsing._beside(ledger, 'manifest')) is none %}
     {% set names = collapsing._history_columns() | map(attribute='name') | reject('equalto', 'batch') %}
     {{ return(
         '(select ledger_batch as batch, ' ~ collapsing._row_list(names) ~ ' from ' ~ collapsing._history_rows(ledger) ~ ')'

@@ -1,15 +1,15 @@
 {% macro joined(first) -%}
     {{- config(materialized='incremental_joined') -}}
-    {%- do collapsing._check_call('joined') if execute -%}
-    {%- if execute and model.unique_id in graph.nodes -%}
+    {%- do collapsing._check_call('joined') if collapsing._knows_models() -%}
+    {%- if collapsing._knows_models() and model.unique_id in graph.nodes -%}
         {%- if varargs -%}
             {{- collapsing._raise(model.name, 'joined takes one relation, and others by name: joined(first, shops=second)') -}}
         {%- endif -%}
         {#- only this call knows which relation its SQL gives for which name, and the materialization needs it -#}
         {%- do graph.nodes[model.unique_id].update({'collapsing_sides': {'first': first, 'others': kwargs}}) -%}
     {%- endif -%}
-    {%- if not execute or collapsing._may_write() or model.resource_type != 'model' -%}
-        {%- for side in [first] + kwargs.values() | list if execute -%}
+    {%- if not collapsing._knows_models() or collapsing._may_write() or model.resource_type != 'model' -%}
+        {%- for side in [first] + kwargs.values() | list if collapsing._knows_models() -%}
             {%- do collapsing._check_read('joined', side) -%}
         {%- endfor -%}
         select * from {{ first }}
@@ -24,8 +24,12 @@
     {% set settings = collapsing._ledger_settings(model) %}
     {% set batches = collapsing._batches_of(this) %}
     {% set sides = collapsing._sides(settings, collapsing._read_upto(this, batches)) %}
-    {% for side in sides if load_relation(side.relation) is none %}
-        {{ return('-- what it reads is not there yet: what a run appends is shown once it is\nselect * from ' ~ side.relation) }}
+    {% for side in sides %}
+        {% set query = 'select * from ' ~ side.relation %}
+        {% do return('-- what it reads is not there yet: what a run appends is shown once it is\n' ~ query)
+            if load_relation(side.relation) is none %}
+        {% do return('-- what it reads does not have all its columns yet: what a run appends is shown once it has\n' ~ query)
+            if collapsing._awaits_columns(side.relation) %}
     {% endfor %}
     {% do collapsing._find_stale(sides, batches) %}
     {% do collapsing._take_columns(sides) %}

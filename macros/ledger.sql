@@ -1,8 +1,8 @@
 {% macro ledger(stage) -%}
     {{- config(materialized='incremental_ledger') -}}
-    {%- do collapsing._check_call('ledger') if execute -%}
-    {%- if not execute or collapsing._may_write() or model.resource_type != 'model' -%}
-        {%- do collapsing._check_read('ledger', stage) if execute -%}
+    {%- do collapsing._check_call('ledger') if collapsing._knows_models() -%}
+    {%- if not collapsing._knows_models() or collapsing._may_write() or model.resource_type != 'model' -%}
+        {%- do collapsing._check_read('ledger', stage) if collapsing._knows_models() -%}
         select * from {{ stage }}
     {%- else -%}
         {{- collapsing._preview_of_ledger(stage) -}}
@@ -14,15 +14,17 @@
 {% macro _preview_of_ledger(stage) %}
     {% set settings = collapsing._ledger_settings(model) %}
     {% set query = 'select * from ' ~ stage %}
-    {% if load_relation(stage) is none %}
-        {{ return('-- the stage is not there yet: what a run appends is shown once it is\n' ~ query) }}
-    {% endif %}
+    {% do return('-- the stage is ephemeral: only a run can read it\n' ~ query) if stage.is_cte %}
+    {% do return('-- the stage is not there yet: what a run appends is shown once it is\n' ~ query)
+        if load_relation(stage) is none %}
     {% set columns, batches = collapsing._stage_columns(query, settings), collapsing._batches_of(this) %}
+    {% do return('-- its table does not have all columns of the stage yet: what a run appends is shown once it has\n' ~ query)
+        if batches and collapsing._awaits_columns(this) %}
     {% set manifest = collapsing._manifest_of(this, batches, with_blocks=true) %}
     {% set batch = {
         'number': 1 + (batches.last if batches else 0),
         'unread': 'not (' ~ collapsing._is_bad(settings) ~ ')'
-            ~ (' and not ' ~ collapsing._is_block_folded(settings, columns, manifest.folded) if manifest.folded else ''),
+            ~ (' and (' ~ collapsing._is_unread(settings, columns, manifest.folded) ~ ')' if manifest.folded else ''),
         'rows': 0, 'bounds': none, 'undone': manifest.undone
     } %}
     {{ return(collapsing._fold(collapsing._in_shard(stage, settings), this if batches else none, settings, columns, batch)) }}

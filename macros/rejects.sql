@@ -1,8 +1,8 @@
 {% macro rejects(ledger) %}
-    {% do return(ledger) if not execute %}
+    {% do return(ledger) if not collapsing._knows_models() %}
     {% set node = collapsing._asked_ledger('rejects', ledger) %}
-    {% set rejects = load_relation(collapsing._rejects_relation(ledger)) %}
-    {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
+    {% set rejects = load_relation(collapsing._beside(ledger, 'rejects')) %}
+    {% set manifest = load_relation(collapsing._beside(ledger, 'manifest')) %}
     {% if rejects is none or manifest is none %}
         {% set own = [{'name': 'ledger_reason', 'dtype': 'string'}, {'name': 'ledger_block', 'dtype': 'string'},
             {'name': 'ledger_batch', 'dtype': 'int'}] %}

@@ -232,7 +232,7 @@ MUTANTS = [
         "batches.base - 1 if batches.base else batches.last",
         "materializations optimize",
     ),
-    Mutant("sql/columns.sql", "' is null')", "' is not null')", "materializations"),
+    Mutant("batch/bad_rows.sql", "suffix=' is null'", "suffix=' is not null'", "materializations"),
     Mutant("rejects.sql", "' where block is not null)'", "' where block is null)'", "bad_rows"),
     Mutant(BASE, "where ledger_sign in (0, 1)", "where ledger_sign in (1)", "optimize"),
     Mutant(BASE, "'ledger_batch desc, ledger_sign desc'", "'ledger_batch, ledger_sign desc'", "optimize"),

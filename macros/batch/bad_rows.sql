@@ -3,9 +3,11 @@
     row without a block must stop the run whatever else is wrong with it.
 #}
 {% macro _bad_row_reasons(settings) %}
-    {% set reasons = {'null_block': collapsing._any_null([settings.block])} if settings.block else {} %}
-    {% do reasons.update({'null_key': collapsing._any_null(settings.key)}) %}
-    {% do reasons.update({'null_version': collapsing._any_null(settings.version)}) if settings.version %}
+    {% set reasons, blocks = {}, [settings.block] if settings.block else [] %}
+    {% set needed = {'null_block': blocks, 'null_key': settings.key, 'null_version': settings.version} %}
+    {% for reason, columns in needed.items() if columns %}
+        {% do reasons.update({reason: collapsing._row_list(columns, suffix=' is null', between=' or ')}) %}
+    {% endfor %}
     {% set mark, values = [settings.sign, '(1, -1)'] if settings.sign else [settings.is_deleted, '(0, 1)'] %}
     {% do reasons.update({'bad_sign': 'coalesce(' ~ collapsing._as_number(mark) ~ ' not in ' ~ values ~ ', true)'}) if mark %}
     {{ return(reasons) }}
@@ -37,7 +39,12 @@
     {% set lines = duplicates | list %}
     {% for reason, condition in collapsing._bad_row_reasons(settings).items() %}
         {% if reason in batch.bad and (settings.on_bad_rows == 'fail' or reason == 'null_block') %}
-            {% set samples = collapsing._sample_keys(unread, settings, condition) %}
+            {% set samples, block = [], adapter.quote(settings.block) if settings.block else 'null' %}
+            {% for key, token in collapsing._rows_of(
+                'select ' ~ collapsing._row_as_json(settings.key) ~ ', cast(' ~ block ~ ' as string) from ' ~ unread ~ ' where ' ~ condition ~ ' limit 3'
+            ) %}
+                {% do samples.append(key ~ (' in block ' ~ (token if token is not none else 'NULL') if settings.block else '')) %}
+            {% endfor %}
             {% set found = collapsing._counted(batch.bad[reason], 'row') %}
             {% do lines.append(reason ~ ': ' ~ found ~ ', for example ' ~ samples | join('; ')) %}
         {% endif %}
@@ -53,37 +60,13 @@
 {% endmacro %}
 
 
-{# Returns up to three rows for which a condition holds, each as text: its key and the block that it came in. #}
-{% macro _sample_keys(unread, settings, condition) %}
-    {% set sql %}
-        select
-            {{ collapsing._row_as_json(settings.key) }},
-            cast({{ adapter.quote(settings.block) if settings.block else 'null' }} as string)
-        from {{ unread }}
-        where {{ condition }}
-        limit 3
-    {% endset %}
-    {% set samples = [] %}
-    {% for row in collapsing._rows_of(sql) %}
-        {% do samples.append(row[0] ~ (' in block ' ~ (row[1] if row[1] is not none else 'NULL') if settings.block else '')) %}
-    {% endfor %}
-    {{ return(samples) }}
-{% endmacro %}
-
-
-{# Returns the table that keeps the bad rows of a ledger with `on_bad_rows: reject`. #}
-{% macro _rejects_relation(ledger) %}
-    {{ return(collapsing._beside(ledger, 'rejects')) }}
-{% endmacro %}
-
-
 {#
     Writes the bad rows of a batch to <ledger>__rejects: as they were staged, with `ledger_reason`, `ledger_block` and
     `ledger_batch`. They count once the batch is committed, like its manifest: what a killed run has written is overwritten by the
     next one, or dropped where that finds none.
 #}
 {% macro _write_rejects(unread, ledger, settings, columns, batch) %}
-    {% set rejects = collapsing._rejects_relation(ledger) %}
+    {% set rejects = collapsing._beside(ledger, 'rejects') %}
     {% if not batch.bad %}
         {#- what a killed run has rejected under this number would count with it -#}
         {{ return(collapsing._drop_range(rejects, batch.number, batch.number, ledger)) }}

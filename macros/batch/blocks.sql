@@ -59,39 +59,26 @@
 {% endmacro %}
 
 
-{# Returns SQL that is true for the rows of folded blocks, a list as _manifest_of returns it. #}
-{% macro _is_block_folded(settings, columns, folded) %}
-    {% if folded | length > 1000 and collapsing._token_type(settings, columns) == 'string' %}
-        {{ return(collapsing._is_packed_in(adapter.quote(settings.block), folded)) }}
-    {% endif %}
-    {{ return(collapsing._is_block_in(settings, columns, folded | map(attribute='block') | list)) }}
-{% endmacro %}
-
-
-{# Returns SQL that is true for rows that no batch has folded; for a row without a token too: it is bad, and has to be seen. #}
-{% macro _is_unread(settings, columns, folded) %}
-    {% set is_folded = collapsing._is_block_folded(settings, columns, folded) %}
-    {{ return('not ' ~ is_folded ~ ' or ' ~ adapter.quote(settings.block) ~ ' is null') }}
-{% endmacro %}
-
-
 {#
-    Returns SQL that is true for tokens of a list as _manifest_of returns it. Planning 10,000 literals takes
-    0.2 s longer than planning one long literal, so tokens are hashed into 1,024 buckets of one delimited string.
+    Returns SQL that is true for rows that no batch has folded, and for rows without a token too: they are bad, and have to be seen. `folded` are
+    blocks as _manifest_of returns them. Planning 10,000 literals takes 0.2 s longer than planning one long literal, so that many
+    tokens are hashed into buckets of one delimited string.
 #}
-{% macro _is_packed_in(block, folded) %}
-    {% set by_bucket = {} %}
-    {% for group in folded | groupby('bucket') %}
-        {% do by_bucket.update({group.grouper: group.list | map(attribute='packed') | join(',')}) %}
-    {% endfor %}
-    {% set buckets = [] %}
-    {% for bucket in range(collapsing._buckets()) %}
-        {% do buckets.append(by_bucket.get(bucket, '')) %}
-    {% endfor %}
-    {{ return(
-        '(find_in_set(' ~ collapsing._packed(block) ~ ", element_at(split('" ~ buckets | join(';') ~ "', ';'), 1 + "
-        ~ collapsing._bucket(block) ~ ')) > 0)'
-    ) }}
+{% macro _is_unread(settings, columns, folded) %}
+    {% set block, by_bucket, buckets = adapter.quote(settings.block), {}, [] %}
+    {% if folded | length <= 1000 or collapsing._token_type(settings, columns) != 'string' %}
+        {% set is_folded = collapsing._is_block_in(settings, columns, folded | map(attribute='block') | list) %}
+    {% else %}
+        {% for group in folded | groupby('bucket') %}
+            {% do by_bucket.update({group.grouper: group.list | map(attribute='packed') | join(',')}) %}
+        {% endfor %}
+        {% for bucket in range(1024) %}
+            {% do buckets.append(by_bucket.get(bucket, '')) %}
+        {% endfor %}
+        {% set is_folded = '(find_in_set(' ~ collapsing._packed(block) ~ ", element_at(split('" ~ buckets | join(';')
+            ~ "', ';'), 1 + " ~ collapsing._bucket(block) ~ ')) > 0)' %}
+    {% endif %}
+    {{ return('not ' ~ is_folded ~ ' or ' ~ block ~ ' is null') }}
 {% endmacro %}
 
 
@@ -101,15 +88,9 @@
 {% endmacro %}
 
 
-{# Returns how many buckets _is_packed_in has: tokens of one bucket are looked at one after the other. #}
-{% macro _buckets() %}
-    {{ return(1024) }}
-{% endmacro %}
-
-
-{# Returns SQL for the bucket of a token. #}
+{# Returns SQL for the bucket of a token: those of one bucket are looked at one after the other. #}
 {% macro _bucket(block) %}
-    {{ return('pmod(hash(' ~ block ~ '), ' ~ collapsing._buckets() ~ ')') }}
+    {{ return('pmod(hash(' ~ block ~ '), 1024)') }}
 {% endmacro %}
 
 
@@ -122,29 +103,9 @@
     {% set is_asked = settings.on_changed_block != 'ignore' and manifest.folded %}
     {% set modified = collapsing._modification_column(columns) if is_asked else none %}
     {% do return(none) if not is_asked or not (modified or settings.counts_blocks) %}
-    {% set lines = [] %}
-    {% set changed = collapsing._changed_blocks(query, ledger, settings, columns, batches, manifest, modified) %}
-    {% for row in collapsing._rows_of(changed) %}
-        {% do lines.append(
-            "block '" ~ row[0] ~ "' was folded with " ~ row[1] ~ ' rows'
-            ~ (', and has ' ~ row[2] ~ ' now' if settings.counts_blocks and row[1] != row[2]
-                else ', and a file of it was written at ' ~ row[3])
-        ) %}
-    {% endfor %}
-    {% if lines %}
-        {% set message = 'blocks have changed since they were folded, and are not read again: ' ~ lines | join('; ')
-            ~ '. Stage what is new under a token of its own, or rebuild the ledger with --full-refresh (setting on_changed_block: '
-            ~ settings.on_changed_block ~ ')' %}
-        {% do collapsing._raise(model.name, message) if settings.on_changed_block == 'fail' %}
-        {% do exceptions.warn("collapsing: model '" ~ model.name ~ "': " ~ message) %}
-    {% endif %}
-{% endmacro %}
-
-
-{# Returns the query of up to three folded blocks that have changed: token, rows then, rows now, when the file was written. #}
-{% macro _changed_blocks(query, ledger, settings, columns, batches, manifest, modified) %}
     {#- a literal: so no file is opened that is older than the start of the last batch's run, which looked at all of those -#}
     {% set is_later = adapter.quote(modified) ~ ' > timestamp_micros(' ~ manifest.begun_at ~ ')' if not settings.counts_blocks %}
+    {% set lines = [] %}
     {% set changes = ['arrived.ledger_modified > folded.planned_at'] if modified else [] %}
     {% do changes.append('arrived.ledger_rows <> folded.staged') if settings.counts_blocks %}
     {% set sql %}
@@ -158,12 +119,25 @@
             {{ 'where ' ~ is_later if is_later }}
             group by 1
         ) as arrived
-        inner join {{ collapsing._manifest_relation(ledger) }} as folded on folded.block = arrived.ledger_block
+        inner join {{ collapsing._beside(ledger, 'manifest') }} as folded on folded.block = arrived.ledger_block
         where {{ collapsing._is_folded(batches, manifest) }} and ({{ changes | join(' or ') }})
         order by 1
         limit 3
     {% endset %}
-    {{ return(sql) }}
+    {% for row in collapsing._rows_of(sql) %}
+        {% do lines.append(
+            "block '" ~ row[0] ~ "' was folded with " ~ row[1] ~ ' rows'
+            ~ (', and has ' ~ row[2] ~ ' now' if settings.counts_blocks and row[1] != row[2]
+                else ', and a file of it was written at ' ~ row[3])
+        ) %}
+    {% endfor %}
+    {% if lines %}
+        {% set message = 'blocks have changed since they were folded, and are not read again: ' ~ lines | join('; ')
+            ~ '. Stage what is new under a token of its own, or rebuild the ledger with --full-refresh (setting on_changed_block: '
+            ~ settings.on_changed_block ~ ')' %}
+        {% do collapsing._raise(model.name, message) if settings.on_changed_block == 'fail' %}
+        {% do exceptions.warn("collapsing: model '" ~ model.name ~ "': " ~ message) %}
+    {% endif %}
 {% endmacro %}
 
 

@@ -12,9 +12,6 @@
         unread      of such a batch: whether the blocks of the earlier one count as unread again; NULL once the ledger has been rebuilt
     Partitions are batches, as in the ledger: those that its base stands for are one partition here too.
 #}
-{% macro _manifest_relation(ledger) %}
-    {{ return(collapsing._beside(ledger, 'manifest')) }}
-{% endmacro %}
 
 
 {#
@@ -23,13 +20,13 @@
         undos          numbers of all undos and redos
         unread         batches whose blocks count as unread again
         folded         `with_blocks`: the blocks that are folded, [{block, planned_in, packed, bucket}], block as _carried_text has it
-                       and the last two for _is_packed_in
+                       and the last two for _is_unread
         begun_at       when the run of the last batch from the stage began, in microseconds since 1970
     One row of JSON, by one task: dbt guesses types from each cell of a result, and there may be ten thousand blocks.
 #}
 {% macro _manifest_of(ledger, batches, with_blocks=false) %}
     {% set found = {'undone': [], 'undos': [], 'unread': [], 'folded': [], 'begun_at': 0} %}
-    {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
+    {% set manifest = load_relation(collapsing._beside(ledger, 'manifest')) %}
     {% do return(found) if not batches or manifest is none %}
     {% set sql %}
         select
@@ -62,13 +59,13 @@
     would overwrite all of it.
 #}
 {% macro _check_manifest(ledger, settings, batches) %}
-    {% for beside in [collapsing._manifest_relation(ledger), collapsing._rejects_relation(ledger)] %}
+    {% for beside in [collapsing._beside(ledger, 'manifest'), collapsing._beside(ledger, 'rejects')] %}
         {{ collapsing._raise(
             settings.model, 'its table ' ~ beside ~ ' was created without the option partitionOverwriteMode dynamic, and the next batch would'
             ~ ' overwrite all of it: create it with that option, or like the one that it was copied from, and insert its rows again'
         ) if not collapsing._is_overwritable(beside) }}
     {% endfor %}
-    {% set manifest = collapsing._manifest_relation(ledger) %}
+    {% set manifest = collapsing._beside(ledger, 'manifest') %}
     {% if settings.block and not settings.join and batches and load_relation(manifest) is none
         and collapsing._rows_of('select 1 from ' ~ ledger ~ ' where ledger_block is not null limit 1') %}
         {{ collapsing._raise(
@@ -118,7 +115,7 @@
     of_batch   {column: SQL} of what only the batch's own row has
 #}
 {% macro _write_manifest_rows(ledger, batch, stored_as, begun_at, blocks, of_batch) %}
-    {% set manifest = collapsing._manifest_relation(ledger) %}
+    {% set manifest = collapsing._beside(ledger, 'manifest') %}
     {% do collapsing._create_beside(
         manifest, ledger, 'block string, staged bigint, planned_in int, blocks bigint, decisions map<string, bigint>, states bigint, cancels bigint, '
         ~ 'tombstones bigint, undoes int, unread boolean, seconds double, run_id string, planned_at timestamp_ltz, ledger_batch int'
@@ -163,7 +160,7 @@
 
 {# Merges the manifests of the batches up to `upto` into one that counts once their base is committed. #}
 {% macro _merge_manifests(ledger, batches, upto) %}
-    {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
+    {% set manifest = load_relation(collapsing._beside(ledger, 'manifest')) %}
     {% if manifest is not none %}
         {#- what a killed optimize has left under this number -#}
         {% do collapsing._drop_range(manifest, -upto, -upto, ledger) %}
@@ -200,7 +197,7 @@
 {% macro _committed_manifest(ledger) -%}
 (
     select manifest.*
-    from {{ collapsing._manifest_relation(ledger) }} as manifest
+    from {{ collapsing._beside(ledger, 'manifest') }} as manifest
     cross join (
         select min(ledger_batch) as least, max(abs(ledger_batch)) as greatest
         from {{ collapsing._named(ledger) }}
@@ -211,15 +208,8 @@
 
 
 {#
-    <ledger>__history has one row per batch of a ledger: what it took, what became of it, what it appended. All of that is known before the
-    batch is committed and stands in its manifest, so that nothing has to be written after the commit: this is a view.
-        blocks, rows_read   what the batch took; NULL where there is no setting `block`
-        decisions           how many of the rows came to what
-        states, cancels, tombstones   the rows that it appended
-        undoes              the batch that it takes back; else NULL
-        seconds             from the start of the model until its rows were about to be appended
-        run_id, finished_at the latter when the manifest was written, right before the append
-    Creates the view where there is none yet, in a catalog that takes views.
+    Creates <ledger>__history where there is none yet, in a catalog that takes views. It has one row per batch, with the columns in history.yml:
+    all of them are known before the batch is committed and stand in its manifest, so that nothing has to be written after the commit.
 #}
 {% macro _create_history(ledger) %}
     {% set history = collapsing._beside(ledger, 'history') %}

@@ -151,9 +151,8 @@ order by is_total, arrival
 #}
 {% macro _has_each_key_once(unread, settings, batch) %}
     {% set engine = collapsing._engine(settings) %}
-    {% if batch.rows < 100000 or not engine.looks_up or engine.unread or not collapsing._is_sole_writer() or not settings.block %}
-        {{ return(false) }}
-    {% endif %}
+    {% do return(false)
+        if batch.rows < 100000 or not engine.looks_up or engine.unread or not collapsing._is_sole_writer() or not settings.block %}
     {{ return(not collapsing._rows_of(
         'select count_if(ledger_rows > 1) from (select count(*) as ledger_rows from ' ~ unread ~ (' where ' ~ batch.unread if batch.unread)
         ~ ' group by ' ~ collapsing._row_list(settings.key) ~ ')'
@@ -221,7 +220,7 @@ order by is_total, arrival
 #}
 {% macro _next_number(ledger, batches) %}
     {% do return(batches.last + 1) if batches %}
-    {% set earlier = collapsing._batches_of(collapsing._manifest_relation(ledger), ledger) %}
+    {% set earlier = collapsing._batches_of(collapsing._beside(ledger, 'manifest'), ledger) %}
     {% set numbers = [earlier.last if earlier else 0] %}
     {% for reader in collapsing._readers_of(model) %}
         {% do numbers.append(collapsing._upto_read_by(reader, model) or 0) %}

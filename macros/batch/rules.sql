@@ -37,7 +37,7 @@
         {#- where they stand is the format's: on parquet before ledger_batch, which is the partition -#}
         {% do table.update({'stored': collapsing._describe(ledger).columns | map(attribute='name') | list}) %}
     {% elif table.created %}
-        {% do collapsing._drop_beside(collapsing._rejects_relation(ledger), ledger) %}
+        {% do collapsing._drop_beside(collapsing._beside(ledger, 'rejects'), ledger) %}
         {% set rules = collapsing._as_property(collapsing._rules_of(settings)) %}
         {% do collapsing._recreate(ledger, table.wanted, {'collapsing.rules': rules}) %}
     {% endif %}
@@ -97,6 +97,28 @@
 {% endmacro %}
 
 
+{# Returns whether the table of a ledger or projection lacks columns that its stage or its settings have. #}
+{% macro _awaits_columns(relation) %}
+    {% set node = collapsing._model_of(relation) %}
+    {% if collapsing._kind_if_any(node) == 'projection' %}
+        {% set settings = collapsing._projection_settings(node) %}
+        {% set names = settings.group_by | list %}
+        {% set values = collapsing._value_measures(settings.measures) | map(attribute='name') | list %}
+        {% for measure in collapsing._aggregates(settings.measures) if measure.argument != '*'
+            and (measure.name in values or measure.function not in collapsing._value_functions()) %}
+            {% do names.append('ledger_count_' ~ measure.name) %}
+        {% endfor %}
+    {% else %}
+        {% set settings, stage = collapsing._ledger_settings(node), collapsing._only_stage_of(node) %}
+        {% set staged = [] if settings.join or stage is none else collapsing._stage_columns('select * from ' ~ stage, settings) %}
+        {% set names = settings.join.values() | map(attribute='columns') | map('list') | sum(start=[]) if settings.join
+            else collapsing._kept_columns(staged, settings) | map(attribute='name') | list %}
+    {% endif %}
+    {% set stored = collapsing._types_of(relation) | map('lower') | list %}
+    {{ return(names | map('lower') | reject('in', stored) | list | length > 0) }}
+{% endmacro %}
+
+
 {# Raises an error where a run would mix rows of two sets of rules or columns, or append again what the ledger keeps. #}
 {% macro _check_unchanged(changed_rules, changes, settings) %}
     {% if changed_rules %}
@@ -148,7 +170,7 @@
         "collapsing: model '" ~ model.name ~ "': the full refresh reads the whole stage, also the blocks of what undo has taken back (batch " ~ read
         ~ '): remove from the stage the rows that must not come back'
     ) if read %}
-    {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
+    {% set manifest = load_relation(collapsing._beside(ledger, 'manifest')) %}
     {% set folded = collapsing._is_committed(batches) ~ ' and block is not null'
         ~ (' and planned_in not in (' ~ undone | join(', ') ~ ')' if undone) %}
     {% if not settings.block and manifest is not none

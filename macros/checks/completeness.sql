@@ -197,7 +197,7 @@ planned as (
         block as ledger_block,
         staged,
         ledger_batch
-    from {{ collapsing._manifest_relation(ledger) }}
+    from {{ collapsing._beside(ledger, 'manifest') }}
     where
         {{ collapsing._is_folded(batches, manifest) }}
 ),
@@ -253,7 +253,7 @@ select
         stored.ledger_block,
         0 as expected,
         count(*) as actual
-    from {{ rows }} as stored
+    from {{ collapsing._rows_not_in(rows, manifest.undone | sum(start=[])) }} as stored
     left anti join planned
         on
             stored.ledger_block = planned.ledger_block
@@ -261,14 +261,10 @@ select
     -- a base may have rows of a block that was taken back since: those of signed rows that the undo made live again
     left anti join (
         select block as ledger_block
-        from {{ collapsing._manifest_relation(ledger) }}
+        from {{ collapsing._beside(ledger, 'manifest') }}
         where {{ collapsing._is_committed(batches) }} and block is not null
     ) as named
         on stored.ledger_block = named.ledger_block and stored.ledger_batch < 0
-    where
-        stored.ledger_block is not null
-        {%- if manifest.undone %}
-        and stored.ledger_batch not in ({{ manifest.undone | sum(start=[]) | join(', ') }})
-        {%- endif %}
+    where stored.ledger_block is not null
     group by stored.ledger_block
 {%- endmacro %}

@@ -1,11 +1,6 @@
 {#
-    Returns a query of what should not be in a ledger, one row per finding: `finding`, `ledger_key` (the key as JSON), `states` and
-    `cancels` (rows of that key). An empty result means that all rows follow the rules of the engine.
-
-        surplus               events: a key has more than one live row, or less than none. Signed rows: states and cancels differ by
-                              two or more (ClickHouse's logical error): rows were inserted twice, or some are missing
-        cancel_without_state  events: a cancel row that equals no state row
-        versions_not_rising   events: a newer batch holds a version that is not newer
+    Returns a query of what should not be in a ledger, one row per finding, as the test `collapsed` lists them. A surplus of signed rows
+    (ClickHouse's logical error) means that rows were inserted twice, or that some are missing.
 #}
 {% macro _findings(ledger, settings, columns) %}
 {%- set key = collapsing._row_list(settings.key) -%}

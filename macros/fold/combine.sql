@@ -5,8 +5,7 @@
     engine's rule keeps out is skipped, as in the fold without combine.
 #}
 {% macro _combined(classified, settings, columns, looked_up) %}
-{%- set engine = collapsing._engine(settings) -%}
-{%- set fields = collapsing._event_fields(settings, columns) -%}
+{%- set engine, fields = collapsing._engine(settings), collapsing._event_fields(settings, columns) -%}
 (
     select
         incoming.*,
@@ -27,7 +26,10 @@
                     {{ engine.in_sequence }},
                     named_struct(
                         {%- for field in fields %}
-                        {{ collapsing._text_literal(field.name) }}, {{ collapsing._combined_field(settings, columns, field) }},
+                        {%- set new = 'new.' ~ adapter.quote(field.name) %}
+                        {%- set combined = collapsing._combined_value(settings, columns, field) %}
+                        {{ collapsing._text_literal(field.name) }}, {{
+                            'if(old.ledger_sign = 1 and not new.ledger_delete, ' ~ combined ~ ', ' ~ new ~ ')' if combined else new }},
                         {%- endfor %}
                         'ledger_sign', if(new.ledger_delete, 0, 1),
                         'ledger_applied', true
@@ -89,60 +91,83 @@ named_struct(
 {% endmacro %}
 
 
-{# Returns SQL for a field after an event: what `combine` makes of old and new, or the new value. #}
-{% macro _combined_field(settings, columns, field) %}
-    {% set value = 'new.' ~ adapter.quote(field.name) %}
-    {% if field.name in settings.combine %}
-        {{ return(
-            'if(old.ledger_sign = 1 and not new.ledger_delete, ' ~ collapsing._combined_value(settings, columns, field) ~ ', ' ~ value ~ ')'
-        ) }}
-    {% endif %}
-    {{ return(value) }}
-{% endmacro %}
-
-
 {#
-    Returns SQL for what `combine` makes of old and new, in the type of its column. A result that does not fit is an error, with ANSI on and off. Integers
-    are passed to the SQL as wider types, in which sums and products do not wrap around. A decimal has overflowed if the SQL gives NULL over
-    decimals and a value over doubles, unless nullif has made NULL of a 0. SQL that does not take the wider types, as `&` does not, gets the
-    columns as they are.
+    Returns SQL for what `combine` makes of old and new, in the type of its column; none for another column. A result that does not
+    fit is an error, with ANSI on and off. Integers are passed to the SQL as wider types, in which sums and products do not wrap
+    around. Something has overflowed on the way if the SQL gives NULL over these and a value over doubles, unless nullif has made NULL
+    of a 0. SQL that does not take the wider types, as `&` does not, gets the columns as they are.
 #}
 {% macro _combined_value(settings, columns, field) %}
-    {% set sql, type = settings.combine[field.name], field.dtype %}
-    {% set is_integer, kept = collapsing._is_integer(type), collapsing._kept_columns(columns, settings) %}
-    {% set misfit = 'raise_error(' ~ collapsing._text_literal(
-        "collapsing: ledger '" ~ settings.model ~ "': what 'combine." ~ field.name ~ "' makes of two rows does not fit the type " ~ type
-    ) ~ ')' %}
-    {% set as_its_type = 'try_cast(value as ' ~ collapsing._ddl_type(type) ~ ')' %}
-    {% set fitted = 'coalesce(' ~ as_its_type ~ ', if(value is null, null, ' ~ misfit ~ '))' %}
-    {% if type.startswith('string') %}
-        {{ return('cast((' ~ sql ~ ') as ' ~ collapsing._ddl_type(type) ~ ')') }}
-    {% elif type == 'float' %}
-        {% set is_too_great = 'abs(' ~ as_its_type ~ ") = cast('infinity' as float) and abs(try_cast(value as double)) < cast('infinity' as double)" %}
-        {{ return('transform(array((' ~ sql ~ ')), value -> if(' ~ is_too_great ~ ', ' ~ misfit ~ ', ' ~ fitted ~ '))[0]') }}
-    {% elif not is_integer and not type.startswith('decimal') %}
-        {{ return('transform(array((' ~ sql ~ ')), value -> ' ~ fitted ~ ')[0]') }}
+    {% do return(none) if field.name not in settings.combine %}
+    {% set sql, type = settings.combine[field.name], collapsing._ddl_type(field.dtype) %}
+    {% do return('cast((' ~ sql ~ ') as ' ~ type ~ ')') if field.dtype.startswith('string') %}
+    {% set kept, is_integer = collapsing._kept_columns(columns, settings), collapsing._is_integer(field.dtype) %}
+    {% set is_float, value, in_doubles = field.dtype in ['float', 'double'], none, none %}
+    {% if is_integer or is_float or field.dtype.startswith('decimal') %}
+        {#- a float is no integer: over bigint a product with a decimal would have fewer digits -#}
+        {% set value = collapsing._over_wider(settings, field.name, kept, 'integers' if is_integer else 'decimals') %}
+        {% set in_doubles = collapsing._over_wider(settings, field.name, kept, 'doubles') %}
     {% endif %}
-    {% set wider = {} %}
-    {% for column in kept if collapsing._is_integer(column.dtype) or (not is_integer and column.dtype.startswith('decimal')) %}
-        {% set type_of_integer = 'decimal(20, 0)' if column.dtype == 'bigint' else 'bigint' %}
-        {% do wider.update({column.name: type_of_integer if is_integer else 'double'}) %}
-    {% endfor %}
-    {% set takes_wider = wider and collapsing._takes_wider(settings, field.name, kept, wider) %}
-    {% set wide = collapsing._over_wider(sql, kept, wider) if takes_wider else none %}
-    {% if is_integer or not wide %}
-        {{ return('transform(array(' ~ (wide or '(' ~ sql ~ ')') ~ '), value -> ' ~ fitted ~ ')[0]') }}
-    {% endif %}
-    {% set is_nulled = ' or try_cast(wide as ' ~ type ~ ') = 0' if 'nullif' in sql | lower else '' %}
+    {% set wrong, fitted = [], 'try_cast(value as ' ~ type ~ ')' %}
+    {% do wrong.append('value is not null and ' ~ fitted ~ ' is null') %}
+    {% set unless_0 = ' and coalesce(try_cast(wide as ' ~ type ~ '), 1) <> 0' if 'nullif' in sql | lower else '' %}
+    {% do wrong.append('value is null and wide is not null' ~ unless_0) if in_doubles and not is_float %}
+    {% do wrong.append('value is null and abs(wide) > 1e31D') if in_doubles and is_float %}
+    {% do wrong.append('abs(wide) > 9.2234e18D') if in_doubles and is_integer %}
+    {% do wrong.append(
+        'abs(' ~ fitted ~ ") = cast('infinity' as float) and abs(try_cast(value as double)) < cast('infinity' as double)"
+    ) if type == 'float' %}
     {{ return(
-        'zip_with(array((' ~ sql ~ ')), array(' ~ wide ~ '), (value, wide) -> coalesce(try_cast(value as ' ~ type
-        ~ '), if(value is null and (wide is null' ~ is_nulled ~ '), null, ' ~ misfit ~ ')))[0]'
+        'zip_with(array(' ~ (value or '(' ~ sql ~ ')') ~ '), array(' ~ ('try_cast(' ~ in_doubles ~ ' as double)' if in_doubles else 'null')
+        ~ '), (value, wide) -> if((' ~ wrong | join(') or (') ~ '), raise_error(' ~ collapsing._text_literal(
+            "collapsing: ledger '" ~ settings.model ~ "': what 'combine." ~ field.name ~ "' makes of two rows does not fit the type " ~ field.dtype
+        ) ~ '), ' ~ fitted ~ '))[0]'
     ) }}
 {% endmacro %}
 
 
-{# Returns SQL over old and new with some of their columns cast to wider types, {name: type}. #}
-{% macro _over_wider(sql, columns, wider) %}
+{#
+    Returns the SQL that combines a column, over old and new with their numbers cast to wider types: integers to wider 'integers', or to the
+    'decimals' that Spark takes them for beside a decimal, or all numbers to 'doubles'. None where it computes nothing, or Spark
+    refuses it over these, or it would give something else over these than over the columns; asked once a run. Refused SQL is an error.
+#}
+{% macro _over_wider(settings, name, columns, into) %}
+    {% do return(none) if not execute %}
+    {% set condition, sql, wider = collapsing._check_combined(settings, name, columns), settings.combine[name], {} %}
+    {% set types = {
+        'integers': {'tinyint': 'bigint', 'smallint': 'bigint', 'int': 'bigint', 'bigint': 'decimal(20, 0)'},
+        'decimals': {'tinyint': 'decimal(3, 0)', 'smallint': 'decimal(5, 0)', 'int': 'decimal(10, 0)', 'bigint': 'decimal(20, 0)'},
+        'doubles': dict.fromkeys(['tinyint', 'smallint', 'int', 'bigint', 'decimal'], 'double')
+    }[into] %}
+    {% for column in columns if column.dtype.split('(')[0] in types %}
+        {% do wider.update({column.name: types[column.dtype.split('(')[0]]}) %}
+    {% endfor %}
+    {% set known = settings.setdefault('takes_wider', {}) %}
+    {% if (name, into) not in known %}
+        {#- other types change what picks or hashes a value, a division of integers, and the text of a number -#}
+        {% set differs = '/' in condition if into == 'decimals' else ' as string)' in condition if into == 'doubles' %}
+        {% set computes = wider and modules.re.search('[-+*]', condition) and not differs %}
+        {% do known.update({(name, into): computes and not collapsing._is_refused(collapsing._analysed_plan(
+            settings.model, 'combine.' ~ name, sql, sql,
+            collapsing._two_rows('old', collapsing._of_wider(columns, wider), 'new', collapsing._of_wider(columns, wider))
+        ))}) %}
+    {% endif %}
+    {{ return(collapsing._over_cast(sql, columns, wider) if known[(name, into)] else none) }}
+{% endmacro %}
+
+
+{# Returns columns with the types that `wider`, {name: type}, gives some of them. #}
+{% macro _of_wider(columns, wider) %}
+    {% set wide = [] %}
+    {% for column in columns %}
+        {% do wide.append({'name': column.name, 'dtype': wider.get(column.name, column.dtype)}) %}
+    {% endfor %}
+    {{ return(wide) }}
+{% endmacro %}
+
+
+{# Returns SQL over old and new with some of their columns cast to other types, {name: type}. #}
+{% macro _over_cast(sql, columns, types) %}
     {% set rows = [] %}
     {% for row in ['old', 'new'] %}
         {% set fields = [] %}
@@ -150,31 +175,12 @@ named_struct(
             {% set value = row ~ '.' ~ adapter.quote(column.name) %}
             {% do fields.append(
                 collapsing._text_literal(column.name) ~ ', '
-                ~ ('cast(' ~ value ~ ' as ' ~ wider[column.name] ~ ')' if column.name in wider else value)
+                ~ ('cast(' ~ value ~ ' as ' ~ types[column.name] ~ ')' if column.name in types else value)
             ) %}
         {% endfor %}
         {% do rows.append('array(named_struct(' ~ fields | join(', ') ~ '))') %}
     {% endfor %}
     {{ return('zip_with(' ~ rows | join(', ') ~ ', (old, new) -> (' ~ sql ~ '))[0]') }}
-{% endmacro %}
-
-
-{# Returns whether SQL of `combine` computes, and Spark takes it over wider types: asked once a run. Refused SQL is an error. #}
-{% macro _takes_wider(settings, name, columns, wider) %}
-    {% set known = settings.setdefault('takes_wider', {}) %}
-    {% if name not in known and execute %}
-        {% set wide = [] %}
-        {% for column in columns %}
-            {% do wide.append({'name': column.name, 'dtype': wider.get(column.name, column.dtype)}) %}
-        {% endfor %}
-        {#- what only picks or hashes a value is the same for its type alone -#}
-        {% set computes = modules.re.search('[-+*]', collapsing._check_combined(settings, name, columns)) %}
-        {% set sql = settings.combine[name] %}
-        {% do known.update({name: computes and not collapsing._is_refused(collapsing._analysed_plan(
-            settings.model, 'combine.' ~ name, sql, sql, collapsing._two_rows('old', wide, 'new', wide)
-        ))}) %}
-    {% endif %}
-    {{ return(known.get(name)) }}
 {% endmacro %}
 
 

@@ -171,7 +171,7 @@ staged as (
     {%- if is_planned %}
     left join (
         select block as ledger_block, ledger_batch
-        from {{ collapsing._manifest_relation(ledger) }}
+        from {{ collapsing._beside(ledger, 'manifest') }}
         where
             {{ collapsing._is_folded(batches, manifest) }}
     ) as blocks

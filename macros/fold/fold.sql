@@ -46,8 +46,6 @@ with
 
     unread    SQL of the rows to decide about, as _unread_rows returns it
     touched   SQL of what the ledger has of their keys, as _touched_rows returns it; none where nothing is looked up
-    settings  as _ledger_settings returns them
-    columns   the stage's columns, a list of {name, dtype}
     by_batch  whether the rows are of several batches, each decided about by itself: `unread` has the column ledger_batch, and
               `touched` the column ledger_before, the batch that its row came before
     each_key_once   whether no key has a second row, so that nothing has to be sorted

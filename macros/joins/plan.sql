@@ -170,9 +170,8 @@
     {% endif %}
     {% set rows = collapsing._joined_rows(sides, batch.unread, batch.number, count=batch.rows) %}
     {#- left joins of rows as they stand lose none: they are counted already -#}
-    {% if not (sides[1:] | selectattr('changed') | list or sides[1:] | selectattr('type', 'equalto', 'inner') | list) %}
-        {{ return(rows) }}
-    {% endif %}
+    {% do return(rows)
+        if not (sides[1:] | selectattr('changed') | list or sides[1:] | selectattr('type', 'equalto', 'inner') | list) %}
     {% set view = collapsing._cache(ledger, 'classified', rows) %}
     {% set row = collapsing._rows_of('select count_if(ledger_sign = 1), count_if(ledger_sign = -1) from ' ~ view)[0] %}
     {% do batch.update({'states': row[0], 'cancels': row[1]}) %}

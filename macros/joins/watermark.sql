@@ -7,7 +7,7 @@
 
 {# Returns how far a joined ledger that has the batches `batches` has read the ledgers under it, {unique_id: batch}. #}
 {% macro _read_upto(ledger, batches) %}
-    {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
+    {% set manifest = load_relation(collapsing._beside(ledger, 'manifest')) %}
     {% do return({}) if not batches or manifest is none %}
     {% set sql %}
         select
@@ -87,7 +87,7 @@
     ) if stale %}
     {#- a table without batches is marked with the rules that its first rows follow -#}
     {% set stored_rules = collapsing._property_in(described, 'collapsing.rules') if described else none %}
-    {% set created = not fits or changes.added or changes.other or (stale and not batches) %}
+    {% set created = not fits or is_changed or (stale and not batches) %}
     {% set whole = created or not batches or stale or should_full_refresh() %}
     {% do collapsing._read_all(sides) if whole %}
     {{ return({

@@ -74,8 +74,8 @@
     {% if table.rebuild %}
         {% set base = collapsing._base_rows('(' ~ rows ~ ')', settings, table.stored, batch.number) %}
         {% do collapsing._write_base(ledger, batch.number, base) %}
-        {% do collapsing._drop_range(collapsing._manifest_relation(ledger), 1 - batch.number, batch.number, ledger) %}
-        {% do collapsing._drop_range(collapsing._rejects_relation(ledger), 1, batch.number - 1, ledger) %}
+        {% do collapsing._drop_range(collapsing._beside(ledger, 'manifest'), 1 - batch.number, batch.number, ledger) %}
+        {% do collapsing._drop_range(collapsing._beside(ledger, 'rejects'), 1, batch.number - 1, ledger) %}
     {% elif collapsing._is_empty(batch) %}
         {% do collapsing._append_empty(ledger, batch.number) %}
     {% else %}

@@ -13,8 +13,8 @@
     } %}
     {% if skip_unbuilt and (is_split or adapter.get_relation(node.database, node.schema, node.alias) is none) %}
         {% do figures.update({'state': 'split into shards, say which: collapsing_shard' if is_split else 'not built'}) %}
-        {% do collapsing._check_absent(node.name, api.Relation.create(node.database, node.schema, node.alias))
-            if not is_split and node.schema | lower in collapsing._rows_of('show databases') | map('first') | map('lower') %}
+        {% set relation = api.Relation.create(node.database, node.schema, node.alias) %}
+        {% do collapsing._check_absent(node.name, relation) if not is_split and collapsing._has_schema(relation) %}
         {{ return(figures) }}
     {% endif %}
     {% set ledger = collapsing._built_relation(node) %}
@@ -47,7 +47,7 @@
 #}
 {% macro _told_by_manifest(ledger, batches) %}
     {% set told = {'finished_at': none, 'age_minutes': none, 'ties': none, 'appended': {}, 'counting': []} %}
-    {% set manifest = load_relation(collapsing._manifest_relation(ledger)) %}
+    {% set manifest = load_relation(collapsing._beside(ledger, 'manifest')) %}
     {% if manifest is not none and batches %}
         {% set row = collapsing._rows_of(
             'select cast(max(planned_at) as string), (unix_micros(now()) - unix_micros(max(planned_at))) / 60000000D, '
@@ -119,8 +119,8 @@
 
 {# Returns {rejects, last_rejects}: how many rows were rejected, and how many of them by the last batch. #}
 {% macro _reject_figures(ledger, batches) %}
-    {% set rejects = load_relation(collapsing._rejects_relation(ledger)) %}
-    {% if rejects is none or not batches or load_relation(collapsing._manifest_relation(ledger)) is none %}
+    {% set rejects = load_relation(collapsing._beside(ledger, 'rejects')) %}
+    {% if rejects is none or not batches or load_relation(collapsing._beside(ledger, 'manifest')) is none %}
         {{ return({'rejects': 0, 'last_rejects': 0}) }}
     {% endif %}
     {% set row = collapsing._rows_of(
@@ -154,7 +154,7 @@
 
 {# Returns the newest batch under a ledger's base that has something for a projection to read, by the manifest; 0 for none. #}
 {% macro _last_to_read_of_base(node, batches) %}
-    {% set manifest = load_relation(collapsing._manifest_relation(collapsing._built_relation(node))) %}
+    {% set manifest = load_relation(collapsing._beside(collapsing._built_relation(node), 'manifest')) %}
     {% do return(batches.base) if manifest is none %}
     {{ return(collapsing._rows_of(
         'select coalesce(max(planned_in), 0) from ' ~ manifest ~ ' where ledger_batch = ' ~ -batches.base ~ ' and states + cancels > 0'

@@ -148,34 +148,24 @@
 {% endmacro %}
 
 
-{# Returns the first column that marks deletes, with what _mark_of returns of it, or none. #}
+{# Returns the first column that marks deletes, with the `setting` that takes it, or `sql` that is true for a delete; or none. #}
 {% macro _guess_mark(columns, rows) %}
+    {% set words = 'delete|deleted|removed|tombstone|cancelled|canceled' %}
     {% for column in columns %}
-        {% set mark = collapsing._mark_of(column, rows) %}
-        {% if mark %}
-            {% do column.update(mark) %}
-            {{ return(column) }}
+        {% set name, quoted = column.name.lower().strip('_'), collapsing._plain_name(column.name) %}
+        {% set is_mark = modules.re.search('^(is_|was_|has_been_)?(' ~ words ~ ')(_?(flag|mark))?$', name) %}
+        {% if name == 'sign' and rows and column.plus_minus == rows %}
+            {% do column.update({'setting': 'sign'}) %}
+        {% elif is_mark and column.zero_one == rows and (rows or column.dtype == 'boolean') %}
+            {% do column.update({'setting': 'is_deleted'}) %}
+        {% elif column.deletes and (is_mark or modules.re.search('^(\\w+_)?(op|operation|change_type)$', name)) %}
+            {% set says = quoted if column.dtype == 'boolean' else 'lower(' ~ quoted ~ ') in (' ~ collapsing._words_for_deletes() ~ ')' %}
+            {% do column.update({'sql': 'coalesce(' ~ says ~ ', false)'}) %}
+        {% elif modules.re.search('^(deleted|removed)_?(at|on|date|time)$', name) and modules.re.search('^(date|timestamp)', column.dtype) %}
+            {% do column.update({'sql': quoted ~ ' is not null'}) %}
         {% endif %}
+        {% do return(column) if column.setting or column.sql %}
     {% endfor %}
-    {{ return(none) }}
-{% endmacro %}
-
-
-{# Returns how a column marks deletes: {setting} that takes it, or {sql} that is true for a delete; none where it does not. #}
-{% macro _mark_of(column, rows) %}
-    {% set name, words = column.name.lower().strip('_'), 'delete|deleted|removed|tombstone|cancelled|canceled' %}
-    {% set quoted = collapsing._plain_name(column.name) %}
-    {% set is_mark = modules.re.search('^(is_|was_|has_been_)?(' ~ words ~ ')(_?(flag|mark))?$', name) %}
-    {% if name == 'sign' and rows and column.plus_minus == rows %}
-        {{ return({'setting': 'sign'}) }}
-    {% elif is_mark and column.zero_one == rows and (rows or column.dtype == 'boolean') %}
-        {{ return({'setting': 'is_deleted'}) }}
-    {% elif column.deletes and (is_mark or modules.re.search('^(\\w+_)?(op|operation|change_type)$', name)) %}
-        {% set says = quoted if column.dtype == 'boolean' else 'lower(' ~ quoted ~ ') in (' ~ collapsing._words_for_deletes() ~ ')' %}
-        {{ return({'sql': 'coalesce(' ~ says ~ ', false)'}) }}
-    {% elif modules.re.search('^(deleted|removed)_?(at|on|date|time)$', name) and modules.re.search('^(date|timestamp)', column.dtype) %}
-        {{ return({'sql': quoted ~ ' is not null'}) }}
-    {% endif %}
     {{ return(none) }}
 {% endmacro %}
 

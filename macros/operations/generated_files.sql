@@ -5,13 +5,13 @@
 {% macro _generated_files(node, columns, rows, guess) %}
     {% set name, source = guess.name, collapsing._reference_to(node) %}
     {% set live = name ~ '_final' if name == node.name else name %}
-    {% set ledger, files = name ~ '_ledger', {} %}
+    {% set ledger, files, view = name ~ '_ledger', {}, "{{ config(materialized='view') }}\n" %}
     {% if guess.mark and guess.mark.sql and guess.version %}
         {% set is_taken = 'is_deleted' in columns | map(attribute='name') | map('lower') | list %}
         {% do guess.update({'mark_name': 'marks_delete' if is_taken else 'is_deleted'}) %}
-        {% do files.update({'models/' ~ name ~ '_events.sql': collapsing._generated_view(
-            'select *, ' ~ guess.mark.sql ~ ' as ' ~ guess.mark_name ~ '\nfrom {{ ' ~ source ~ ' }}'
-        )}) %}
+        {% do files.update({
+            'models/' ~ name ~ '_events.sql': view ~ 'select *, ' ~ guess.mark.sql ~ ' as ' ~ guess.mark_name ~ '\nfrom {{ ' ~ source ~ ' }}'
+        }) %}
         {% set source = "ref('" ~ name ~ "_events')" %}
     {% elif guess.mark %}
         {% do guess.update({'mark_name': guess.mark.name}) %}
@@ -21,13 +21,11 @@
     {% set sums = name ~ ('_by_' ~ modules.re.sub('[^A-Za-z0-9_]+', '_', group.name) | lower if group else '_in_total') %}
     {% do files.update({
         'models/' ~ ledger ~ '.sql': collapsing._generated_ledger(source, rows, guess),
-        'models/' ~ live ~ '.sql': collapsing._generated_view("select * from {{ collapsing.final(ref('" ~ ledger ~ "')) }}"),
+        'models/' ~ live ~ '.sql': view ~ "select * from {{ collapsing.final(ref('" ~ ledger ~ "')) }}",
         'models/' ~ sums ~ '_projection.sql': collapsing._generated_model(
             {'group_by': [group.name] if group else [], 'measures': measures}, "projection(ref('" ~ ledger ~ "'))"
         ),
-        'models/' ~ sums ~ '.sql': collapsing._generated_view(
-            "select * from {{ collapsing.final(ref('" ~ sums ~ "_projection')) }}"
-        ),
+        'models/' ~ sums ~ '.sql': view ~ "select * from {{ collapsing.final(ref('" ~ sums ~ "_projection')) }}",
         'models/' ~ live ~ '.yml': collapsing._generated_properties(
             {'stage': node.name, 'source': source, 'ledger': ledger, 'live': live, 'sums': sums}, columns, rows, guess
         )
@@ -42,12 +40,6 @@
     {% set version = ', v=' ~ tojson(node.version) if node.version not in [none, node.latest_version] else '' %}
     {% set package = node.package_name ~ "', '" if node.package_name != project_name else '' %}
     {{ return("ref('" ~ package ~ node.name ~ "'" ~ version ~ ')') }}
-{% endmacro %}
-
-
-{# Returns the text of a view. #}
-{% macro _generated_view(sql) %}
-    {{ return("{{ config(materialized='view') }}\n" ~ sql) }}
 {% endmacro %}
 
 

@@ -132,7 +132,13 @@
     {% set batches = collapsing._batches_of(ledger) %}
     {% do collapsing._drop_covered(ledger, batches) %}
     {% set manifest = collapsing._manifest_of(ledger, batches) %}
-    {% set upto = collapsing._foldable_batches(node, ledger, batches, manifest, keep_batches) if batches else 0 %}
+    {% set limit = namespace(upto=0) %}
+    {% set limit.upto = collapsing._read_by_all(node, ledger, batches, batches.last - keep_batches) if batches else 0 %}
+    {#- a batch is not folded without the later batch that takes it back: readers cannot skip a part of a base -#}
+    {% for pair in manifest.undone if pair[1] <= limit.upto < pair[0] %}
+        {% set limit.upto = pair[1] - 1 %}
+    {% endfor %}
+    {% set upto = limit.upto %}
     {#- a table that was created again goes on from earlier numbers: a base of nothing would hide that it is new -#}
     {% if not batches or not batches.later | select('le', upto) | list %}
         {% set base = ': the base stands for those up to ' ~ batches.base if batches else '' %}
@@ -146,7 +152,7 @@
         {% set base = collapsing._base_rows(rows, dict(settings, tombstone_retention=none) if keeps else settings, names, upto) %}
         {% do collapsing._fold_into_base(node, ledger, batches, upto, base) %}
         {#- those that the merged one stands for, and those of older bases -#}
-        {% do collapsing._drop_range(collapsing._manifest_relation(ledger), 1 - upto, upto, ledger) %}
+        {% do collapsing._drop_range(collapsing._beside(ledger, 'manifest'), 1 - upto, upto, ledger) %}
     {% endif %}
 {% endmacro %}
 
@@ -159,17 +165,6 @@
     {% set after = collapsing._size_of(relation, collapsing._batches_of(relation)) %}
     {% do collapsing._say(node.name, 'rows: ' ~ before.rows ~ ', now ' ~ after.rows) %}
     {% do collapsing._say(node.name, 'bytes: ' ~ before.bytes ~ ', now ' ~ after.bytes) %}
-{% endmacro %}
-
-
-{# Returns up to which batch a ledger can be folded into its base. #}
-{% macro _foldable_batches(node, ledger, batches, manifest, keep_batches) %}
-    {% set limit = namespace(upto=collapsing._read_by_all(node, ledger, batches, batches.last - keep_batches)) %}
-    {#- a batch is not folded without the later batch that takes it back: readers cannot skip a part of a base -#}
-    {% for pair in manifest.undone if pair[1] <= limit.upto < pair[0] %}
-        {% set limit.upto = pair[1] - 1 %}
-    {% endfor %}
-    {{ return(limit.upto) }}
 {% endmacro %}
 
 

@@ -83,7 +83,7 @@
     {% do collapsing._write_manifest_rows(
         ledger, batch, number, begun_at, ['(null, 0L, null)'], {'undoes': undo.target, 'unread': unread}
     ) %}
-    {% do collapsing._drop_range(collapsing._rejects_relation(ledger), number, number, ledger) %}
+    {% do collapsing._drop_range(collapsing._beside(ledger, 'rejects'), number, number, ledger) %}
     {#- a batch without rows has a negation without rows -#}
     {% if counts | sum %}
         {% do collapsing._execute(collapsing._append(ledger, negation, number)) %}

@@ -4,11 +4,11 @@
         {% do collapsing._kind_of(node, 'unlock') %}
         {% do collapsing._check_one_shard(node) %}
         {% set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias) %}
-        {% set lock = collapsing._lock_on(relation) %}
+        {% set lock = collapsing._lock_on(relation) if collapsing._has_schema(relation) else {} %}
         {#- of a run that died while it replaced a stale lock -#}
         {% set takeover = collapsing._beside(relation, 'takeover') %}
         {% do adapter.drop_relation(takeover) if load_relation(takeover) is not none %}
-        {% if lock.run is none %}
+        {% if not lock.run %}
             {% do collapsing._say(node.name, 'it is not locked') %}
         {% else %}
             {% do adapter.drop_relation(collapsing._beside(relation, 'lock')) %}

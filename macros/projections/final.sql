@@ -48,8 +48,7 @@
 
 {# Returns whether a projection follows a ledger whose rows bring their own sign. #}
 {% macro _sums_signed_rows(projection) %}
-    {#- a unit test has no graph -#}
-    {% set node = collapsing._model_of(projection) if graph.get("nodes") else none %}
+    {% set node = collapsing._model_of(projection) if collapsing._knows_models() else none %}
     {% set settings = collapsing._ledger_settings(collapsing._ledger_of(node)) if node is not none else none %}
     {{ return(settings is not none and settings.is_signed) }}
 {% endmacro %}

@@ -12,7 +12,7 @@
 #}
 {% macro _ready_partials(projection, existing, source, settings, source_projection) %}
     {% set described = collapsing._describe(projection) if existing is not none and not existing.is_view else none %}
-    {% set read = collapsing._batches_of(projection) if described else none %}
+    {% set read = collapsing._batches_of(projection, described=described) if described else none %}
     {% set of_source = collapsing._batches_of_source(source, at_least=read.last if read else 0) %}
     {% set upto, signature = of_source.last if of_source else 0, collapsing._signature(settings, source, source_projection) %}
     {% set built_from = (collapsing._property_in(described, 'collapsing.projection') or {}) if described else {} %}
@@ -52,7 +52,22 @@
     {% endif %}
     {% do collapsing._warn_of_views() if described and described.columns != columns %}
     {% do collapsing._recreate(projection, columns, properties) %}
+    {% do collapsing._check_collations(projection, columns) %}
     {{ return(all) }}
+{% endmacro %}
+
+
+{# Raises an error where the schema has given text columns a collation of its own: groups that differ would become one. #}
+{% macro _check_collations(projection, columns) %}
+    {% set wanted = dict(zip(columns | map(attribute='name'), columns | map(attribute='dtype'))) %}
+    {% for column in collapsing._describe(projection).columns
+        if collapsing._has_collation(column.dtype) and not collapsing._has_collation(wanted[column.name]) %}
+        {% do adapter.drop_relation(projection) %}
+        {{ collapsing._raise(
+            model.name, "its column '" ~ column.name ~ "' has become " ~ column.dtype ~ ', by the default collation of the schema ' ~ projection.schema
+            ~ ': groups that differ would become one. Put the model into a schema without a default collation'
+        ) }}
+    {% endfor %}
 {% endmacro %}
 
 

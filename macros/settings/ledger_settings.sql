@@ -27,7 +27,7 @@
         'sign': collapsing._column_of(model_name, given, 'sign'),
         'is_deleted': collapsing._column_of(model_name, given, 'is_deleted'),
         'block': collapsing._column_of(model_name, given, 'block'),
-        'combine': given.get('combine') or {},
+        'combine': {} if given.get('combine') is none else given.combine,
         'tombstone_retention': given.get('tombstone_retention'),
         'optimize': given.get('optimize', 'manual'),
         'shards': given.get('shards')
@@ -164,9 +164,17 @@
         {% endif %}
         {% do joins.update({name: collapsing._join_settings(model_name, name, join)}) %}
     {% endfor %}
+    {#- dbt keeps the refs of a model in their order -#}
+    {% set first = graph.nodes.get(node.depends_on.nodes | first) %}
+    {% if collapsing._kind_if_any(first) != 'ledger' %}
+        {{ collapsing._raise(
+            model_name, 'the first model that a joined ledger reads must be a ledger, a model whose settings say how its rows'
+            ~ ' collapse; ' ~ (first.name if first else 'what it reads') ~ ' is not one'
+        ) }}
+    {% endif %}
     {% set settings = {
         'model': model_name, 'engine': 'joined', 'join': joins, 'rebuild_share': share, 'optimize': given.get('optimize', 'manual'),
-        'key': collapsing._settings_of_first(node).key, 'version': [], 'order_by': [], 'partition_by': [],
+        'key': collapsing._ledger_settings(first).key, 'version': [], 'order_by': [], 'partition_by': [],
         'sign': none, 'is_deleted': none, 'input': 'events', 'deletes': 'versioned', 'block': 'ledger_block', 'combine': {}, 'shards': none,
         'on_bad_rows': 'fail', 'on_changed_block': 'ignore', 'counts_blocks': false, 'count_decisions': false,
         'tombstone_retention': none, 'is_signed': false
@@ -211,17 +219,4 @@
         {{ collapsing._raise_setting(model_name, setting, allowed, given if given is not none else 'nothing') }}
     {% endif %}
     {{ return(pairs) }}
-{% endmacro %}
-
-
-{# Returns the settings of the first ledger that a joined one reads: dbt keeps the refs of a model in their order. #}
-{% macro _settings_of_first(node) %}
-    {% set first = graph.nodes.get(node.depends_on.nodes | first) %}
-    {% if collapsing._kind_if_any(first) != 'ledger' %}
-        {{ collapsing._raise(
-            node.name, 'the first model that a joined ledger reads must be a ledger, a model whose settings say how its rows'
-            ~ ' collapse; ' ~ (first.name if first else 'what it reads') ~ ' is not one'
-        ) }}
-    {% endif %}
-    {{ return(collapsing._ledger_settings(first)) }}
 {% endmacro %}

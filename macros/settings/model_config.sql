@@ -1,6 +1,7 @@
 {# Raises an error where a model's SQL is more than its call, or a table is not its own; warns of configs without effect. #}
 {% macro _check_model(kind) %}
     {% do collapsing._check_shard() %}
+    {% do collapsing._check_format() %}
     {#- a mapping in a call may end in two braces as well, but then the call continues -#}
     {% set blocks = '(?s)\\{\\{.*?\\}\\}(?!\\s*[),\\]}])|\\{%.*?%\\}|\\{#.*?#\\}|/\\*.*?\\*/|--[^\\n]*' %}
     {% set rest = modules.re.sub(blocks, '', model.raw_code) %}

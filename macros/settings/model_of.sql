@@ -1,3 +1,12 @@
+{#
+    Returns whether dbt tells macros of the models of the project. It does not while it parses; nor in a unit test, where ref() gives the rows
+    of the test: there a macro that reads a ledger or projection returns these rows as they are.
+#}
+{% macro _knows_models() %}
+    {{ return(execute and 'nodes' in graph) }}
+{% endmacro %}
+
+
 {# Returns the graph's node of the model that a relation or a shard's table belongs to, or none: settings are looked up there. #}
 {% macro _model_of(relation) %}
     {% set identifier, schema = (relation.identifier or '') | lower, (relation.schema or '') | lower %}

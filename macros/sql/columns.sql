@@ -4,7 +4,7 @@
 {% endmacro %}
 
 
-{# Returns quoted columns on one line, for `partition by`, `group by` and `order by`; `suffix` is ' desc' or nothing. #}
+{# Returns quoted columns on one line, for `partition by`, `group by` and `order by`; `suffix` follows each, such as ' desc'. #}
 {% macro _row_list(columns, of=none, suffix='', between=', ') %}
     {% set parts = [] %}
     {% for column in columns %}
@@ -86,13 +86,15 @@
 {% endmacro %}
 
 
-{# Returns a query of one row of the columns given, [{name, dtype}], all NULL. #}
-{% macro _row_of_nulls(columns) %}
-    {% set values = [] %}
+{# Returns a query of one row of the columns given, [{name, dtype}]: NULLs, but for those of `values`, {name: SQL}. #}
+{% macro _row_of_nulls(columns, values={}) %}
+    {% set parts = [] %}
     {% for column in columns %}
-        {% do values.append('cast(null as ' ~ collapsing._ddl_type(column.dtype) ~ ') as ' ~ adapter.quote(column.name)) %}
+        {% set value = values.get(column.name, 'null') %}
+        {% set dtype = collapsing._ddl_type(column.dtype) %}
+        {% do parts.append('cast(' ~ value ~ ' as ' ~ dtype ~ ') as ' ~ adapter.quote(column.name)) %}
     {% endfor %}
-    {{ return('select ' ~ values | join(', ')) }}
+    {{ return('select ' ~ parts | join(', ')) }}
 {% endmacro %}
 
 
@@ -111,16 +113,6 @@
 {# Returns SQL for the number that a sign or a mark of deletes stands for, of whatever type; NULL, in ANSI mode too, for none. #}
 {% macro _as_number(column) %}
     {{ return('try_cast(' ~ adapter.quote(column) ~ ' as double)') }}
-{% endmacro %}
-
-
-{# Returns SQL that is true where one of the columns is NULL. #}
-{% macro _any_null(columns) %}
-    {% set parts = [] %}
-    {% for column in columns %}
-        {% do parts.append(adapter.quote(column) ~ ' is null') %}
-    {% endfor %}
-    {{ return(parts | join(' or ')) }}
 {% endmacro %}
 
 

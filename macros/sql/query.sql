@@ -48,17 +48,13 @@
 #}
 {% macro _cache(relation, what, sql, is_costly=true) %}
     {% set view = collapsing._cached_view(relation, what) %}
-    {% set creates = 'cache lazy table ' if is_costly and collapsing._has_cache() else 'create or replace temporary view ' %}
+    {#- a SQL warehouse of Databricks has no cache -#}
+    {% set is_cached = is_costly and (target.type != 'databricks' or adapter.is_cluster()) %}
+    {% set creates = 'cache lazy table ' if is_cached else 'create or replace temporary view ' %}
     {% do collapsing._execute(
         creates ~ view ~ ' as\nselect * from (\n' ~ sql ~ '\n)\nwhere ' ~ collapsing._text_literal(view) ~ " <> ''"
     ) %}
     {{ return(view) }}
-{% endmacro %}
-
-
-{# Returns whether rows can be cached: a SQL warehouse of Databricks has no such cache. #}
-{% macro _has_cache() %}
-    {{ return(target.type != 'databricks' or adapter.is_cluster()) }}
 {% endmacro %}
 
 

@@ -59,6 +59,13 @@
 {% endmacro %}
 
 
+{# Returns whether the schema of a relation is there. #}
+{% macro _has_schema(relation) %}
+    {% set schemas = collapsing._rows_of('show databases' ~ (' in ' ~ adapter.quote(relation.database) if relation.database)) %}
+    {{ return(relation.schema | lower in schemas | map('first') | map('lower')) }}
+{% endmacro %}
+
+
 {# Returns whether the catalog has a table or view of this name; dbt's cache may be older. The schema must exist. #}
 {% macro _is_in_catalog(relation) %}
     {% set sql = 'show tables in ' ~ relation.without_identifier() ~ " like '" ~ relation.identifier ~ "'" %}

@@ -14,11 +14,12 @@
         later    the batches after the base, in order
         base     the batches up to this one are one compacted base, under the number -<base>; 0 where there is none
         covered  batches that are still registered although the base stands for them: an optimize was killed
+    `described` is what _describe has returned of the table already.
 #}
-{% macro _batches_of(relation, ledger=none) %}
+{% macro _batches_of(relation, ledger=none, described=none) %}
     {% set existing = load_relation(relation) %}
     {% do return(none) if existing is none or existing.is_view %}
-    {% set numbers = collapsing._log_batches(existing) if collapsing._has_log(relation, ledger)
+    {% set numbers = collapsing._log_batches(existing, ledger, described) if collapsing._has_log(relation, ledger)
         else collapsing._parquet_batches(existing) %}
     {% do return(none) if not numbers %}
     {% set least = numbers | min %}
@@ -174,6 +175,15 @@
 {% endmacro %}
 
 
+{# Raises an error where a model's tables are to have a format that the package does not write. #}
+{% macro _check_format() %}
+    {% set format = collapsing._file_format(this) %}
+    {{ collapsing._raise(
+        model.name, 'the config file_format must be one of parquet, delta, iceberg, in small letters; given: ' ~ format
+    ) if format not in ['parquet', 'delta', 'iceberg'] }}
+{% endmacro %}
+
+
 {#
     Returns the format of the tables beside one. They are small, and written in each run: plain parquet, which costs less than a commit
     to a log, in all catalogs that take both. Unity Catalog and catalogs of Iceberg alone do not.
@@ -212,7 +222,8 @@
     {% set format = collapsing._file_format(relation) %}
     {{ return(
         described.details.get('Provider', format) | lower == format
-        and (collapsing._has_log(relation) or collapsing._overwrites_by_batch(described.details.get('Storage Properties', '')))
+        and (collapsing._has_log(relation)
+            or 'partitionoverwritemode=dynamic' in described.details.get('Storage Properties', '') | lower)
     ) }}
 {% endmacro %}
 
@@ -220,14 +231,8 @@
 {# Returns whether a batch of a table beside a ledger would overwrite itself alone, as far as dbt's list of tables tells. #}
 {% macro _is_overwritable(relation) %}
     {% set existing = load_relation(relation) %}
-    {% set created = existing.information or '' if existing is not none else '' %}
-    {{ return('provider: parquet' not in created | lower or collapsing._overwrites_by_batch(created)) }}
-{% endmacro %}
-
-
-{# Returns whether what a catalog tells of a table of plain parquet names the option by which a batch overwrites itself alone. #}
-{% macro _overwrites_by_batch(told) %}
-    {{ return('partitionoverwritemode=dynamic' in told | lower) }}
+    {% set created = (existing.information or '' if existing is not none else '') | lower %}
+    {{ return('provider: parquet' not in created or 'partitionoverwritemode=dynamic' in created) }}
 {% endmacro %}
 
 
@@ -253,13 +258,7 @@
 
 {# Returns a query of one row that counts for nothing (sign 0, NULLs), from which readers learn an empty batch's number. #}
 {% macro _placeholder_row(relation, number) %}
-    {% set values = [] %}
-    {% for column in collapsing._describe(relation).columns %}
-        {% set value = {'ledger_sign': 0, 'ledger_batch': number}.get(column.name, 'null') %}
-        {% set dtype = collapsing._ddl_type(column.dtype) %}
-        {% do values.append('cast(' ~ value ~ ' as ' ~ dtype ~ ') as ' ~ adapter.quote(column.name)) %}
-    {% endfor %}
-    {{ return('select ' ~ values | join(', ')) }}
+    {{ return(collapsing._row_of_nulls(collapsing._describe(relation).columns, {'ledger_sign': 0, 'ledger_batch': number})) }}
 {% endmacro %}
 
 

@@ -96,14 +96,24 @@
         'spark.hadoop.hive.metastore.uris',
         'spark.hadoop.hive.metastore.client.factory.class',
         'spark.hive.metastore.uris',
-        'spark.hadoop.javax.jdo.option.ConnectionDriverName'
+        'spark.hive.metastore.client.factory.class',
+        'spark.hadoop.javax.jdo.option.ConnectionDriverName',
+        'spark.sql.catalog.spark_catalog.catalog-impl',
+        'spark.sql.catalog.spark_catalog.uri'
     ]) | list %}
-    {% set folders = env_var('HADOOP_CONF_DIR', '') ~ env_var('SPARK_CONF_DIR', '') ~ env_var('SPARK_HOME', '') %}
-    {% set catalog = settings.get('spark.sql.catalog.spark_catalog.type', 'hive') %}
+    {% set folders = [] %}
+    {% for name in ['HADOOP_CONF_DIR', 'YARN_CONF_DIR', 'SPARK_CONF_DIR', 'SPARK_DIST_CLASSPATH', 'SPARK_HOME'] %}
+        {% do folders.append(name) if env_var(name, '') %}
+    {% endfor %}
+    {#- any other catalog than Spark's own, or these two over it, may be shared -#}
+    {% set over_it = ['org.apache.spark.sql.delta.catalog.DeltaCatalog', 'org.apache.iceberg.spark.SparkSessionCatalog'] %}
+    {% set is_own = settings.get('spark.sql.defaultCatalog', 'spark_catalog') == 'spark_catalog'
+        and settings.get('spark.sql.catalog.spark_catalog', over_it[0]) in over_it
+        and settings.get('spark.sql.catalog.spark_catalog.type', 'hive') == 'hive' %}
     {#- a URL with // is of Derby's network server, which admits many -#}
     {% set names_embedded = url.startswith('jdbc:derby:') and not url.startswith('jdbc:derby://') %}
     {% set is_embedded = names_embedded or '(redacted)' in url or not (url or folders) %}
-    {{ return(not others and catalog == 'hive' and is_embedded) }}
+    {{ return(is_own and is_embedded and not others) }}
 {% endmacro %}
 
 

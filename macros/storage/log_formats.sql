@@ -5,7 +5,12 @@
 
 
 {# Returns the numbers of the batches of a table. A number in between without rows is harmless to ask for. #}
-{% macro _log_batches(relation) %}
+{% macro _log_batches(relation, ledger, described) %}
+    {#- dbt lists no columns here: a ledger of the package has a manifest, and a run of a projection has described its table -#}
+    {% set is_known = ledger is not none or load_relation(collapsing._beside(relation, 'manifest')) is not none
+        or collapsing._kind_if_any(collapsing._model_of(relation)) == 'projection' %}
+    {% set described = described or (none if is_known else collapsing._describe(relation)) %}
+    {% do collapsing._raise_foreign(relation) if described and 'ledger_batch' not in described.columns | map(attribute='name') %}
     {% set ends = collapsing._rows_of('select min(ledger_batch), max(ledger_batch) from ' ~ relation)[0] %}
     {% do return([]) if ends[0] is none %}
     {% set least, greatest = ends[0] | int, ends[1] | int %}
@@ -68,9 +73,10 @@ insert into {{ relation }} replace where {{ condition }}
     {#- by default Iceberg hashes what is written by partition: all of a batch to one task, and the order of a base is lost -#}
     {#- and has row groups that are eight times as large: a lookup of keys that are close together reads twice the rows -#}
     {% if is_iceberg %}
-        {% set properties = dict({
+        {% set defaults = {
             'write.distribution-mode': 'none', 'write.spark.fanout.enabled': 'true', 'write.parquet.row-group-size-bytes': '16777216'
-        }, **properties) %}
+        } %}
+        {% set properties = dict(dict(defaults, **(config.get('tblproperties') or {})), **properties) %}
     {% endif %}
     {% if existing is not none and existing.is_view %}
         {% do adapter.drop_relation(existing) %}

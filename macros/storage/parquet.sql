@@ -9,12 +9,8 @@
 {% macro _parquet_batches(relation) %}
     {#- dbt has listed its format and columns -#}
     {% set listed = relation.information or '' %}
-    {% if listed and not ('provider: parquet' in listed | lower and 'ledger_batch' in listed) %}
-        {{ collapsing._raise(
-            relation.identifier, 'the table ' ~ relation ~ ' is not one that this package has created, in the format of the model. Of another'
-            ~ ' format, set file_format to it; otherwise drop it, or give the model another name'
-        ) }}
-    {% endif %}
+    {% do collapsing._raise_foreign(relation)
+        if listed and not ('provider: parquet' in listed | lower and 'ledger_batch' in listed) %}
     {% set numbers = [] %}
     {% for row in collapsing._rows_of('show partitions ' ~ relation) %}
         {% do numbers.append(row[0].split('=')[1] | int) %}

@@ -48,6 +48,15 @@
 {% endmacro %}
 
 
+{# Raises an error about a table under the name of a model. #}
+{% macro _raise_foreign(relation) %}
+    {{ collapsing._raise(
+        relation.identifier, 'the table ' ~ relation ~ ' is not one that this package has created, in the format of the model. Of another'
+        ~ ' format, set file_format to it; otherwise drop it, or give the model another name'
+    ) }}
+{% endmacro %}
+
+
 {# Returns a mapping as a list of quoted names and values. #}
 {% macro _pairs(mapping, between) %}
     {% set pairs = [] %}

@@ -6,23 +6,17 @@
 {% macro _visible_rows(relation, as_of=none) %}
     {% set base = collapsing._base_of(relation) %}
     {% set conditions = ['true'] if collapsing._is_subquery(relation) else [] %}
-    {% if collapsing._is_listed_by_scan(relation) %}
-        {% do conditions.append(collapsing._unless_moved(relation, base, collapsing._is_base_or_later(base))) %}
-    {% endif %}
+    {#-
+        `ledger_batch = base or ledger_batch > -base`, with the base named once: for a second subquery Spark would list the partitions again,
+        and might find another base. So the base is between 1 - ledger_batch and 0, or for a row of a base it is ledger_batch; both
+        are one comparison of its distance from the middle.
+    -#}
+    {% do conditions.append(collapsing._unless_moved(
+        relation, base,
+        'abs(2 * ' ~ base ~ ' - if(ledger_batch < 0, 2 * ledger_batch, 1 - ledger_batch)) <= if(ledger_batch < 0, 0, ledger_batch - 1)'
+    )) if collapsing._is_listed_by_scan(relation) %}
     {% do conditions.append('ledger_batch <= ' ~ collapsing._unless_gone(relation, as_of)) if as_of is not none %}
     {{ return('(select * from ' ~ relation ~ ' where ' ~ conditions | join(' and ') ~ ')' if conditions else relation | string) }}
-{% endmacro %}
-
-
-{#
-    Returns the condition that a row is of the base or of a batch after it, `ledger_batch = base or ledger_batch > -base`, with the base
-    named once: for a second subquery Spark would list the partitions again, and might find another base. So the base is between
-    1 - ledger_batch and 0, or for a row of a base it is ledger_batch; both are one comparison of its distance from the middle.
-#}
-{% macro _is_base_or_later(base) %}
-    {{ return(
-        'abs(2 * ' ~ base ~ ' - if(ledger_batch < 0, 2 * ledger_batch, 1 - ledger_batch)) <= if(ledger_batch < 0, 0, ledger_batch - 1)'
-    ) }}
 {% endmacro %}
 
 
@@ -136,14 +130,9 @@
 #}
 {% macro _ctes_upon_base(relation, as_of=none) %}
     {%- if not collapsing._is_listed_by_scan(relation) -%}
-    visible as (
-        select * from {{ collapsing._visible_rows(relation, as_of) }}
-    ),
+    {{ collapsing._ctes_of_visible(relation, as_of) }},
     base as (
         select * from visible where ledger_batch < 0
-    ),
-    later as (
-        select * from visible where ledger_batch > 0
     )
     {%- else -%}
     {%- set upto = 'ledger_batch <= ledger_newest'

@@ -9,6 +9,7 @@ import pytest
 from support.dbt_project import VIEW, DbtProject, given, model, statement_of
 from support.failpoint import Failpoint
 from support.lives import operate
+from support.targets import WITH_LOG
 
 REPLACING = {"engine": "replacing", "key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 VERSIONED = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
@@ -27,6 +28,8 @@ LEDGERS = {
     "halves": VERSIONED | {"key": "half"},
     "exact": VERSIONED | {"key": "exact"},
 }
+# Keys of these types only --full shows.
+LATER = ("halves", "exact")
 
 
 def _sums(measures: dict[str, str]) -> str:
@@ -39,15 +42,16 @@ def _wide(kind: str, first: str = "feed") -> str:
 
 
 @pytest.fixture(scope="module")
-def project(make_project) -> DbtProject:
+def project(make_project, full: bool) -> DbtProject:
     """A stage for each ledger, all of one table, and views of what is live; nothing has arrived yet."""
+    ledgers = {name: settings for name, settings in LEDGERS.items() if full or name not in LATER}
     files = {"models/sums.sql": _sums({"many": "count_if(other * 1 > 1)"}), "models/wide.sql": _wide("left")}
     files["models/wide_counted.sql"] = _wide("left", "counted")
-    for name, settings in LEDGERS.items():
+    for name, settings in ledgers.items():
         # signs as text, as a file of JSON lines may have them
         files[f"models/stage_{name}.sql"] = VIEW + STAGE.format(name)
         files[f"models/{name}.sql"] = model(f"ledger(ref('stage_{name}'))", settings)
-    for name in [*LEDGERS, "sums", "wide", "wide_counted"]:
+    for name in [*ledgers, "sums", "wide", "wide_counted"]:
         files[f"models/live_{name}.sql"] = f"{VIEW}select * from {{{{ collapsing.final(ref('{name}')) }}}}"
     project = make_project("kept", files)
     project.sql("create schema if not exists kept")
@@ -225,13 +229,24 @@ def test_the_life_of_keys_that_are_equal_and_read_differently_is_one(project) ->
     assert [step for _, batch, step in told if batch == 2] == ["staged", "appended", "appended", "state"]
 
 
-@pytest.mark.only("parquet", "s3", "cluster", "connect")  # the others list no columns
-def test_a_table_that_the_package_has_not_created_is_told_of(project) -> None:
+def test_a_table_that_the_package_has_not_created_is_told_of(project, target: str) -> None:
     project.write("models/taken.sql", model("ledger(ref('stage_counted'))", VERSIONED))
-    project.sql("create table kept.taken using parquet as select 1 as id")
+    project.write("models/taken_sums.sql", model("projection(ref('counted'))", {"group_by": [], "measures": {"n": "count(*)"}}))
+    for name in ("taken", "taken_sums"):
+        project.sql(f"create table kept.{name} using {target if target in WITH_LOG else 'parquet'} as select 1 as id")
     for refresh in ([], ["--full-refresh"]):
-        said = project.fails("run", *refresh, "--select", "taken")
-        assert "the table kept.taken is not one that this package has created, in the format of the model" in said
+        for name, said in project.failures("run", *refresh, "--select", "taken", "taken_sums").items():
+            assert f"the table kept.{name} is not one that this package has created, in the format of the model" in said
+    for name in ("taken", "taken_sums"):
+        project.sql(f"drop table kept.{name}")
+        (project.directory / f"models/{name}.sql").unlink()
+
+
+def test_a_format_that_the_package_does_not_write_is_refused(project) -> None:
+    project.write("models/other.sql", "{{ config(file_format='orc') }}\n" + model("ledger(ref('stage_counted'))", VERSIONED))
+    said = project.fails("run", "--select", "other")
+    assert "model 'other': the config file_format must be one of parquet, delta, iceberg, in small letters; given: orc" in said
+    (project.directory / "models/other.sql").unlink()
 
 
 def test_readers_of_a_ledger_that_was_created_again_are_built_again_though_it_was_optimized(project) -> None:

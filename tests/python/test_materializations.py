@@ -1,11 +1,10 @@
-"""Ledgers and projections as incremental models of dbt: what a run asks of Spark, hooks, documents, refresh, retry, preview."""
+"""Ledgers and projections as incremental models of dbt: what a run asks of Spark, hooks, documents, refresh, retry."""
 
 from __future__ import annotations
 
 import re
 
 import pytest
-from dbt.adapters.spark.impl import SparkAdapter
 
 from support.dbt_project import LEDGER, VIEW, DbtProject, model, statement_of, values
 
@@ -126,17 +125,6 @@ def test_hooks_run_around_all_that_is_written(heard, name: str) -> None:
     assert "'pre'" in heard[name][0] and "'post'" in heard[name][-1]
 
 
-@WITHOUT_LOCK
-def test_grants_are_asked_for_once_the_batch_is_committed(project) -> None:
-    """Spark without an authorizer has none; as with any model of dbt, the run then ends with Spark's own error."""
-    project.write("models/granted.sql", "{{ config(grants={'select': ['reader']}) }}\n" + model("ledger(ref('stage'))", LEDGER))
-    statements = Statements("granted")
-    result = project.invoke("run", "--select", "granted", variables={"upto": "b2"}, callbacks=[statements])
-    (project.directory / "models" / "granted.sql").unlink()
-    assert not result.success and statements.heard[-1] == "grant select on materialized.granted to `reader`"
-    assert project.batches("materialized.granted") == [1]
-
-
 @pytest.mark.parametrize(("name", "says"), [("hooks", "it's the orders"), ("hooks_sums", "it's their sums")])
 def test_descriptions_are_kept_with_the_table(project, heard, name: str, says: str) -> None:
     described = project.rows(f"describe table extended materialized.{name}")
@@ -176,30 +164,6 @@ def test_a_run_that_failed_goes_on_with_retry(project) -> None:
     project.sql(f"create or replace view materialized.broken_stage as select 7 as id, {staged}")
     project.run("retry")
     assert project.rows("select id, ledger_batch from materialized.broken") == [(7, 1)]
-
-
-def test_compile_and_show_preview_the_rows_that_a_run_would_append(project) -> None:
-    before = project.batches("materialized.orders")
-    project.run("compile", "--select", "orders", "sums")
-    compiled = (project.target / "compiled" / "materialized" / "models" / "orders.sql").read_text()
-    assert "classified as (" in compiled and "lateral view explode(" in compiled
-    shown = project.invoke("show", "--select", "orders", "--output", "json")
-    assert shown.success and project.batches("materialized.orders") == before
-
-
-def test_a_table_that_dbt_has_not_found_is_not_taken_for_new(project, monkeypatch) -> None:
-    """dbt-spark before 1.11 takes a failed listing for a schema without tables; or another run has created the table since."""
-    names, live = ("orders", "sums"), _live(project)
-    before = {name: project.batches(f"materialized.{name}") for name in names}
-    monkeypatch.setattr(SparkAdapter, "list_relations_without_caching", lambda *_: [])
-    for command in (("run", "--select", "stage", "orders"), ("run-operation", "collapsing.status")):
-        said = []
-        assert not project.invoke(*command, callbacks=[lambda event, said=said: said.append(event.info.msg)]).success
-        assert re.search(
-            r"materialized\.(orders|hooks|broken) is there, but dbt did not find it when this command began", "".join(said)
-        )
-    assert "what it reads is not there: build orders first" in project.fails("run", "--select", "live")
-    assert {name: project.batches(f"materialized.{name}") for name in names} == before and _live(project) == live
 
 
 @pytest.mark.only("delta")

@@ -93,6 +93,7 @@ WRONG_SETTINGS = {
     ),
     "combined_key": ("ledger(ref('stage'))", LEDGER | {"combine": {"id": "old.id"}}, "cannot combine 'id'"),
     "wrong_combine": ("ledger(ref('stage'))", LEDGER | {"combine": ["id"]}, "setting 'combine' must be a mapping"),
+    "listed_combine": ("ledger(ref('stage'))", LEDGER | {"combine": []}, "setting 'combine' must be a mapping"),
     "deduplicated": (
         "ledger(ref('stage'))",
         {"key": "id", "engine": "deduplicating", "version": "version"},

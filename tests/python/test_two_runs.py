@@ -56,19 +56,25 @@ def processes(tmp_path: Path) -> Processes:
     return Processes(tmp_path)
 
 
-DERBY = {"spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby:;databaseName=/srv/metastore;create=true"}
-HIDDEN = {"spark.hadoop.javax.jdo.option.ConnectionURL": "*********(redacted)"}  # as `set` shows it
+URL = "spark.hadoop.javax.jdo.option.ConnectionURL"
+DERBY = {URL: "jdbc:derby:;databaseName=/srv/metastore;create=true"}
+HIDDEN = {URL: "*********(redacted)"}  # as `set` shows it
 METASTORES = [
     ({}, True),
     (DERBY, True),
     (HIDDEN, True),
     (HIDDEN | {"spark.hadoop.javax.jdo.option.ConnectionDriverName": "org.postgresql.Driver"}, False),
-    ({"spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:postgresql://db/metastore"}, False),
-    ({"spark.hadoop.javax.jdo.option.ConnectionURL": "jdbc:derby://127.0.0.1:1527/metastore_db"}, False),
+    ({URL: "jdbc:postgresql://db/metastore"}, False),
+    ({URL: "jdbc:derby://127.0.0.1:1527/metastore_db"}, False),
     (HIDDEN | {"spark.hadoop.javax.jdo.option.ConnectionDriverName": "org.apache.derby.jdbc.ClientDriver"}, False),
     ({"spark.hadoop.hive.metastore.uris": "thrift://metastore:9083"}, False),
     ({"spark.hadoop.hive.metastore.client.factory.class": "com.amazonaws.glue.catalog"}, False),
+    ({"spark.hive.metastore.client.factory.class": "com.amazonaws.glue.catalog"}, False),
+    (DERBY | {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}, True),
+    (DERBY | {"spark.sql.catalog.spark_catalog": "io.unitycatalog.spark.UCSingleCatalog"}, False),
     (DERBY | {"spark.sql.catalog.spark_catalog.type": "rest"}, False),
+    (DERBY | {"spark.sql.catalog.spark_catalog.catalog-impl": "org.apache.iceberg.aws.glue.GlueCatalog"}, False),
+    (DERBY | {"spark.sql.defaultCatalog": "lake"}, False),
 ]
 
 
@@ -76,14 +82,12 @@ METASTORES = [
 def test_a_session_needs_no_lock_upon_derby_alone(make_project, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = " ~ ' ' ~ ".join(f"collapsing._has_derby({settings})" for settings, _ in METASTORES)
     project = make_project("alone", {"models/told.sql": f"{VIEW}select '{{{{ {asked} }}}}' as told"})
-    for folder, alone in (
-        ("", [alone for _, alone in METASTORES]),
-        ("/etc/spark/conf", [settings in (DERBY, HIDDEN) for settings, _ in METASTORES]),
-    ):
-        for name in ("SPARK_HOME", "HADOOP_CONF_DIR", "SPARK_CONF_DIR"):
+    for set_ in ("", "SPARK_CONF_DIR", "YARN_CONF_DIR"):
+        for name in ("SPARK_HOME", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH"):
             monkeypatch.delenv(name, raising=False)
-        if folder:
-            monkeypatch.setenv("SPARK_CONF_DIR", folder)
+        if set_:
+            monkeypatch.setenv(set_, "/etc/spark/conf")
+        alone = [alone and (not set_ or URL in settings) for settings, alone in METASTORES]
         project.run("run")
         assert project.rows("select told from told") == [(" ".join(map(str, alone)),)]
 
