@@ -82,12 +82,13 @@ def use_local_files(spark: SparkSession) -> None:
 @contextmanager
 def sessions_with(settings: dict[str, str]) -> Iterator[None]:
     """Have settings in the sessions that dbt-spark makes, as set_in_sessions does, for as long as the block lasts."""
+    session = SparkSession._instantiatedSession
+    # what the profile does not name would stay for later tests
+    before = {name: session.conf.get(name, None) for name in settings if session.conf.isModifiable(name)} if session else {}
     end = set_in_sessions(settings)
     try:
         yield
     finally:
         end()
-        session = SparkSession._instantiatedSession
-        for name in settings:
-            if session is not None and session.conf.isModifiable(name):
-                session.conf.unset(name)  # or what the profile does not name would stay for later tests
+        for name, value in before.items():
+            session.conf.unset(name) if value is None else session.conf.set(name, value)
