@@ -103,9 +103,7 @@
     {% if collapsing._kind_if_any(node) == 'projection' %}
         {% set settings = collapsing._projection_settings(node) %}
         {% set names = settings.group_by | list %}
-        {% set values = collapsing._value_measures(settings.measures) | map(attribute='name') | list %}
-        {% for measure in collapsing._aggregates(settings.measures) if measure.argument != '*'
-            and (measure.name in values or measure.function not in collapsing._value_functions()) %}
+        {% for measure in collapsing._measures_with_partials(settings.measures) %}
             {% do names.append('ledger_count_' ~ measure.name) %}
         {% endfor %}
     {% else %}

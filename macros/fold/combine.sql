@@ -104,7 +104,7 @@ named_struct(
     {% set kept, is_integer = collapsing._kept_columns(columns, settings), collapsing._is_integer(field.dtype) %}
     {% set is_float, value, in_doubles = field.dtype in ['float', 'double'], none, none %}
     {% if is_integer or is_float or field.dtype.startswith('decimal') %}
-        {#- a float is no integer: over bigint a product with a decimal would have fewer digits -#}
+        {#- as bigint, an integer would take digits from its product with a decimal -#}
         {% set value = collapsing._over_wider(settings, field.name, kept, 'integers' if is_integer else 'decimals') %}
         {% set in_doubles = collapsing._over_wider(settings, field.name, kept, 'doubles') %}
     {% endif %}
@@ -133,49 +133,39 @@ named_struct(
 #}
 {% macro _over_wider(settings, name, columns, into) %}
     {% do return(none) if not execute %}
-    {% set condition, sql, wider = collapsing._check_combined(settings, name, columns), settings.combine[name], {} %}
+    {% set condition, sql, wide = collapsing._check_combined(settings, name, columns), settings.combine[name], [] %}
     {% set types = {
         'integers': {'tinyint': 'bigint', 'smallint': 'bigint', 'int': 'bigint', 'bigint': 'decimal(20, 0)'},
         'decimals': {'tinyint': 'decimal(3, 0)', 'smallint': 'decimal(5, 0)', 'int': 'decimal(10, 0)', 'bigint': 'decimal(20, 0)'},
         'doubles': dict.fromkeys(['tinyint', 'smallint', 'int', 'bigint', 'decimal'], 'double')
     }[into] %}
-    {% for column in columns if column.dtype.split('(')[0] in types %}
-        {% do wider.update({column.name: types[column.dtype.split('(')[0]]}) %}
+    {% for column in columns %}
+        {% do wide.append({'name': column.name, 'dtype': types.get(column.dtype.split('(')[0], column.dtype)}) %}
     {% endfor %}
     {% set known = settings.setdefault('takes_wider', {}) %}
     {% if (name, into) not in known %}
         {#- other types change what picks or hashes a value, a division of integers, and the text of a number -#}
         {% set differs = '/' in condition if into == 'decimals' else ' as string)' in condition if into == 'doubles' %}
-        {% set computes = wider and modules.re.search('[-+*]', condition) and not differs %}
+        {% set is_wider = wide | map(attribute='dtype') | list != columns | map(attribute='dtype') | list %}
+        {% set computes = is_wider and modules.re.search('[-+*]', condition) and not differs %}
         {% do known.update({(name, into): computes and not collapsing._is_refused(collapsing._analysed_plan(
-            settings.model, 'combine.' ~ name, sql, sql,
-            collapsing._two_rows('old', collapsing._of_wider(columns, wider), 'new', collapsing._of_wider(columns, wider))
+            settings.model, 'combine.' ~ name, sql, sql, collapsing._two_rows('old', wide, 'new', wide)
         ))}) %}
     {% endif %}
-    {{ return(collapsing._over_cast(sql, columns, wider) if known[(name, into)] else none) }}
+    {{ return(collapsing._over_cast(sql, columns, wide) if known[(name, into)] else none) }}
 {% endmacro %}
 
 
-{# Returns columns with the types that `wider`, {name: type}, gives some of them. #}
-{% macro _of_wider(columns, wider) %}
-    {% set wide = [] %}
-    {% for column in columns %}
-        {% do wide.append({'name': column.name, 'dtype': wider.get(column.name, column.dtype)}) %}
-    {% endfor %}
-    {{ return(wide) }}
-{% endmacro %}
-
-
-{# Returns SQL over old and new with some of their columns cast to other types, {name: type}. #}
-{% macro _over_cast(sql, columns, types) %}
+{# Returns SQL over old and new with their columns cast to the types that these have in `wide`, in the same order. #}
+{% macro _over_cast(sql, columns, wide) %}
     {% set rows = [] %}
     {% for row in ['old', 'new'] %}
         {% set fields = [] %}
-        {% for column in columns %}
+        {% for column, other in zip(columns, wide) %}
             {% set value = row ~ '.' ~ adapter.quote(column.name) %}
             {% do fields.append(
                 collapsing._text_literal(column.name) ~ ', '
-                ~ ('cast(' ~ value ~ ' as ' ~ types[column.name] ~ ')' if column.name in types else value)
+                ~ ('cast(' ~ value ~ ' as ' ~ other.dtype ~ ')' if other.dtype != column.dtype else value)
             ) %}
         {% endfor %}
         {% do rows.append('array(named_struct(' ~ fields | join(', ') ~ '))') %}

@@ -30,6 +30,14 @@
 {% endmacro %}
 
 
+{# Returns the measures with partials of their own: not quotients, count(*), which is the sign, and those that share values. #}
+{% macro _measures_with_partials(measures) %}
+    {% set sharing = measures | selectattr('function', 'in', collapsing._value_functions())
+        | reject('in', collapsing._value_measures(measures)) | list %}
+    {{ return(collapsing._aggregates(measures) | rejectattr('argument', 'equalto', '*') | reject('in', sharing) | list) }}
+{% endmacro %}
+
+
 {#
     Returns what a row of a ledger adds to the partials of a measure, as a list of {name, added: SQL over the row of the CTE
     `changes`}, with `dtype` for a sum: the type that it is kept in. `type` is the Spark type of the measure's argument.

@@ -17,9 +17,7 @@
 ) ~ 'ledger_batch <= ' ~ unread.upto -%}
 {%- set values = collapsing._value_measures(settings.measures) | map(attribute='name') | list -%}
 {%- set measures = [] -%}
-{#- with partials of their own: not quotients, count(*), which is the sign, and those that share values -#}
-{%- for measure in collapsing._aggregates(settings.measures) if measure.argument != '*'
-    and (measure.name in values or measure.function not in collapsing._value_functions()) -%}
+{%- for measure in collapsing._measures_with_partials(settings.measures) -%}
     {%- do measures.append(dict(measure, partials=collapsing._added_by_partial(measure, source_projection, types)
         if source_projection else collapsing._added_by_row(measure, types[measure.name]))) -%}
 {%- endfor -%}

@@ -59,12 +59,11 @@
 
 {# Raises an error where the schema has given text columns a collation of its own: groups that differ would become one. #}
 {% macro _check_collations(projection, columns) %}
-    {% set wanted = dict(zip(columns | map(attribute='name'), columns | map(attribute='dtype'))) %}
-    {% for column in collapsing._describe(projection).columns
-        if collapsing._has_collation(column.dtype) and not collapsing._has_collation(wanted[column.name]) %}
+    {% set stored = collapsing._types_of(projection) %}
+    {% for column in columns if collapsing._has_collation(stored[column.name]) and not collapsing._has_collation(column.dtype) %}
         {% do adapter.drop_relation(projection) %}
         {{ collapsing._raise(
-            model.name, "its column '" ~ column.name ~ "' has become " ~ column.dtype ~ ', by the default collation of the schema ' ~ projection.schema
+            model.name, "its column '" ~ column.name ~ "' has become " ~ stored[column.name] ~ ', by the default collation of the schema ' ~ projection.schema
             ~ ': groups that differ would become one. Put the model into a schema without a default collation'
         ) }}
     {% endfor %}
