@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import shutil
@@ -146,6 +147,7 @@ def local(tmp_path_factory: pytest.TempPathFactory, target: str, request: pytest
     from support.sessions import IN_MEMORY, JAVA_OPTIONS, LOCAL_FILES, OF_SPARK_4, SHORT_LIVED, set_in_sessions, set_once
 
     folder = tmp_path_factory.mktemp("local")
+    gc.set_threshold(100_000)  # each project's manifest lives on, and Python would look through them all again and again
     os.environ |= {
         "COLLAPSING_LOCAL": str(folder),
         "DBT_PROFILES_DIR": str(REPOSITORY / "profiles"),

@@ -385,6 +385,7 @@ def _project_of_nothing(folder: Path) -> tuple[Path, dict[str, str]]:
     return project, environment
 
 
+@pytest.mark.full
 def test_a_server_that_cannot_be_reached_is_named_and_its_error_is_in_the_log_of_dbt(tmp_path: Path) -> None:
     project, environment = _project_of_nothing(tmp_path)
     running = Watched(project, environment, "--target", "cluster", "--interval", "0.01", "--give-up", "2")

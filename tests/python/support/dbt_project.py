@@ -7,37 +7,19 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
-import jinja2
 import pytest
 from dbt.cli.main import dbtRunner, dbtRunnerResult
 from dbt.contracts.graph.manifest import Manifest
 from dbt.version import __version__ as dbt_version
-from dbt_common.behavior_flags import BehaviorFlagRendered
 from dbt_common.events.base_types import EventMsg
 from pyspark.sql import SparkSession
+
+from support import shortcuts
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
 
-def _once(method: Callable) -> Callable:
-    """Return a method of jinja's Environment that takes each template once: dbt parses and compiles each project's macros."""
-    known = {}
-
-    def of(environment: jinja2.Environment, source: object, *names: object, **options: object):  # noqa: ANN202
-        given = type(environment), *environment.extensions, *names, *options.items(), source
-        if not isinstance(source, str):
-            return method(environment, source, *names, **options)
-        if given not in known:
-            known[given] = method(environment, source, *names, **options)
-        return known[given]
-
-    return of
-
-
-jinja2.Environment.parse = _once(jinja2.Environment.parse)
-jinja2.Environment.compile = _once(jinja2.Environment.compile)
-# dbt reads the source of each function on the stack, at the start of each command, to say which module has a flag
-BehaviorFlagRendered._default_source = staticmethod(lambda: "dbt.adapters")
+shortcuts.take()
 
 VIEW = "{{ config(materialized='view') }}\n"
 # Variables on which the names of tables depend: dbt asks for them when it parses. Others are looked up when a model runs.

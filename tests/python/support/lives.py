@@ -52,10 +52,6 @@ def queries(ledgers: Iterable[str]) -> tuple[str, str]:
     return f"select * from finals where ledger in ({names})", f"select * from sums where ledger in ({names})"
 
 
-# What a run of every ledger is asked for once the views over them are there.
-ALL = [*LEDGERS, *(f"sums_of_{name}" for name in SUMMED)]
-
-
 def built(ledgers: Iterable[str]) -> list[str]:
     """Return the models of ledgers and their projections."""
     return [*ledgers, *(f"sums_of_{name}" for name in SUMMED if name in ledgers)]
