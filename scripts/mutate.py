@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Turn each rule of the package around, one at a time, and show that the default tests notice: run by scripts/mutate.
 
-A mutant is a line of SQL in a macro with a comparison, an order or a condition reversed. dbt's unit tests judge it first, all in
-one Spark session; where they pass, the test files that the mutant names run in a process of their own. A mutant that both let
-pass has survived, and so has one whose line is not there any more.
+A mutant is a line of SQL in a macro with a comparison, an order or a condition reversed. dbt's unit tests judge it, all in one
+Spark session; where they cannot, the mutant names test files, each of which runs in a process of its own. A mutant that all
+of them let pass has survived, and so has one whose line is not there any more.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Mutant:
     old, new : str
         Text that stands there once, and what takes its place.
     tests : str
-        Test files, without `test_` and `.py`, that notice where dbt's unit tests cannot.
+        Test files, without `test_` and `.py`, that judge it; by default dbt's unit tests do.
     """
 
     file: str
@@ -272,12 +272,12 @@ class Court:
             return None
         path.write_text(text.replace(mutant.old, mutant.new, 1))
         try:
+            if mutant.tests:
+                return next((name for name in mutant.tests.split() if not self.passes(name)), None)
             result = self.project.invoke("build", "--log-level", "none", "--select", "path:models/unit_tests")
             if isinstance(result.exception, KeyboardInterrupt):  # dbt takes it for itself, and for a failure
                 raise result.exception
-            if not result.success:
-                return "dbt's unit tests"
-            return next((name for name in mutant.tests.split() if not self.passes(name)), None)
+            return None if result.success else "dbt's unit tests"
         finally:
             path.write_text(text)
 

@@ -37,11 +37,12 @@
 #}
 {% macro _check_bad_rows(unread, ledger, settings, batch, duplicates) %}
     {% set lines = duplicates | list %}
-    {% for reason, condition in collapsing._bad_row_reasons(settings).items() %}
+    {% for reason in collapsing._bad_row_reasons(settings) %}
         {% if reason in batch.bad and (settings.on_bad_rows == 'fail' or reason == 'null_block') %}
             {% set samples, block = [], adapter.quote(settings.block) if settings.block else 'null' %}
             {% for key, token in collapsing._rows_of(
-                'select ' ~ collapsing._row_as_json(settings.key) ~ ', cast(' ~ block ~ ' as string) from ' ~ unread ~ ' where ' ~ condition ~ ' limit 3'
+                'select ' ~ collapsing._row_as_json(settings.key) ~ ', cast(' ~ block ~ ' as string) from ' ~ unread
+                ~ ' where ' ~ collapsing._bad_reason(settings) ~ " = '" ~ reason ~ "' limit 3"
             ) %}
                 {% do samples.append(key ~ (' in block ' ~ (token if token is not none else 'NULL') if settings.block else '')) %}
             {% endfor %}

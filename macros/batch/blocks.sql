@@ -82,13 +82,13 @@
 {% endmacro %}
 
 
-{# Returns SQL for a token without what separates tokens, or ends a literal; of the empty one it is not empty. #}
+{# Returns SQL for a token in letters and digits, which neither separate tokens nor end a literal; not empty, even of the empty token. #}
 {% macro _packed(block) %}
     {{ return("concat('x', hex(" ~ block ~ '))') }}
 {% endmacro %}
 
 
-{# Returns SQL for the bucket of a token: those of one bucket are looked at one after the other. #}
+{# Returns SQL for the bucket of a token: those of one bucket are compared one after the other. #}
 {% macro _bucket(block) %}
     {{ return('pmod(hash(' ~ block ~ '), 1024)') }}
 {% endmacro %}
@@ -103,7 +103,7 @@
     {% set is_asked = settings.on_changed_block != 'ignore' and manifest.folded %}
     {% set modified = collapsing._modification_column(columns) if is_asked else none %}
     {% do return(none) if not is_asked or not (modified or settings.counts_blocks) %}
-    {#- a literal: so no file is opened that is older than the start of the last batch's run, which looked at all of those -#}
+    {#- a literal: so no file is opened that is older than the start of the last batch's run, which read all of those -#}
     {% set is_later = adapter.quote(modified) ~ ' > timestamp_micros(' ~ manifest.begun_at ~ ')' if not settings.counts_blocks %}
     {% set lines = [] %}
     {% set changes = ['arrived.ledger_modified > folded.planned_at'] if modified else [] %}

@@ -1,5 +1,5 @@
 {#
-    <ledger>__manifest says what each batch of a ledger takes: a row for each block, and one without a block for the batch itself.
+    <ledger>__manifest says which blocks each batch of a ledger folds: a row for each block, and one without a block for the batch itself.
     A manifest is written before its batch and counts only once the batch is committed.
         block       the token, as _token has it; NULL in the row of the batch
         staged      how many rows the block, or the batch, had when it was planned
@@ -86,7 +86,7 @@
 
 
 {#
-    Writes down what a batch takes, what becomes of it and what it appends; `stored_as` is the number its rows have in the ledger, and `begun_at`
+    Writes which blocks a batch folds, what becomes of their rows and what it appends; `stored_as` is the number its rows have in the ledger, and `begun_at`
     when the model began, in UTC. Without block tokens nothing is known of what a batch takes, for every run reads the whole stage.
 #}
 {% macro _write_manifest(ledger, settings, batch, stored_as, begun_at) %}

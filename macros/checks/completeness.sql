@@ -248,7 +248,7 @@ select
     having count(*) > 1
     union all
     select
-        'block_not_noted' as finding,
+        'block_not_in_manifest' as finding,
         null as ledger_key,
         stored.ledger_block,
         0 as expected,

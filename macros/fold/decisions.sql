@@ -153,10 +153,10 @@ where ledger_reason is not null
 {%- endmacro %}
 
 
-{# Returns the CTE `staged`: every staged row with the batch that took it, and with a reason if it is bad. #}
+{# Returns the CTE `staged`: every staged row with the batch that folded it, and with a reason if it is bad. #}
 {% macro _staged_rows(stage, ledger, settings, columns, batches, manifest) -%}
 {%- set is_planned = settings.block and batches -%}
--- every staged row with the batch that took it
+-- every staged row with the batch that folded it
 staged as (
     select
         {{ collapsing._select_list(columns | map(attribute='name'), of='staged') }},

@@ -70,7 +70,7 @@ touched as (
     {{ touched }}
 ),
 
--- what each of these keys was before: in its newest batch the state row or tombstone, not the cancel row
+-- what each of these keys was before: {{ 'in its newest batch the state row or tombstone, not the cancel row' if engine.cancels and engine.tombstones else 'its newest row' }}
 last_state as (
     select *
     from (

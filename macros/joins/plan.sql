@@ -156,7 +156,7 @@
 {% endmacro %}
 
 
-{# Caches the rows that a batch appends, where it looks at them, adds to the batch how many there are, and returns their query. #}
+{# Caches the rows that a batch appends, where they are counted, adds to the batch how many there are, and returns their query. #}
 {% macro _rows_of_joined(ledger, sides, table, batch) %}
     {% if table.whole %}
         {% set rows = collapsing._whole_join(sides, batch.number) %}

@@ -1,6 +1,6 @@
 {#
     One run of a ledger, from top to bottom. The model's SQL is the query of its stage, as with a dbt snapshot; what is appended follows
-    from it here. A run that dies anywhere before the commit has changed nothing that a reader sees, unless it has created the
+    from it here. A run that dies anywhere before the commit has changed no row that a reader sees, unless it has created the
     table again, and the next run begins again; docs/crash_safety.md says so step by step.
 #}
 {% materialization incremental_ledger, adapter='spark' %}
@@ -38,7 +38,7 @@
         {%- set classified = collapsing._cache_classified(unread.view, looked_up, settings, columns, batch) -%}
         {%- set rows = collapsing._appended_by(classified, looked_up, settings, columns, batch.undone) -%}
 
-        {#- the manifest says what the batch takes and appends: it counts once the batch is committed, the run's last act -#}
+        {#- the manifest says what the batch takes and appends: it counts once the batch is committed -#}
         {%- if settings.block or table.rebuild or not collapsing._is_empty(batch) -%}
             {%- do collapsing._write_manifest(ledger, settings, batch, -batch.number if table.rebuild else batch.number, begun_at) -%}
             {%- do collapsing._write_rejects(unread.view, ledger, settings, columns, batch) if settings.block -%}

@@ -1,7 +1,8 @@
 {#
     Everything is stored by batch: batches, append, append empty, write base, drop and recreate are all that the rest of the
-    package asks of a ledger or projection; a table beside a ledger is also overwritten, batch by batch. parquet.sql does them on plain parquet, log_formats.sql on formats with a transaction log; callers
-    need not know which. In each, `ledger` is given for a table beside a ledger, such as its manifest.
+    package asks of a ledger or projection; a table beside a ledger is also overwritten, batch by batch. parquet.sql does them
+    on plain parquet, log_formats.sql on formats with a transaction log; callers need not know which. In each, `ledger` is given
+    for a table beside a ledger, such as its manifest.
 
     Batches 1, 2, ... are appended. A base, the batch -n, stands for the batches 1 to n.
 #}
@@ -101,7 +102,7 @@
         {% do collapsing._parquet_write_base(relation, upto, sql) %}
         {% do collapsing._drop_covered(relation, collapsing._batches_of(relation)) if has_readers %}
     {% endif %}
-    {#- what a run of this command has passed on to its readers is no longer so -#}
+    {#- what a run of this command has passed on to its readers is true no longer -#}
     {% do graph.get('collapsing_batches', {}).get(invocation_id, {}).pop(relation | string, none) %}
 {% endmacro %}
 

@@ -29,7 +29,7 @@
 
 {#
     Replaces a stale lock by one of this run, and returns {run, since} of the lock that is there then. Of several runs that find it stale
-    the one that creates <table>__takeover goes on, and looks at the lock again: another one may have replaced it since.
+    the one that creates <table>__takeover goes on, and reads the lock again: another one may have replaced it since.
 #}
 {% macro _take_over(name, relation, stale) %}
     {% if collapsing._create_lock(relation, 'takeover').run == invocation_id %}
@@ -87,7 +87,7 @@
 
 {#
     Returns whether a session with these settings has an embedded Derby for its metastore. What a hive-site.xml says no setting shows,
-    so that a folder where Spark would look for one is taken for one. Spark hides what a setting named URL says; any other database, and
+    so that a folder where Spark would look for such a file counts as one. Spark hides what a setting named URL says; any other database, and
     Derby's network server, need the name of their driver too.
 #}
 {% macro _has_derby(settings) %}

@@ -71,13 +71,13 @@ class Meter:
         return counted
 
     def _newest_execution(self) -> int:
-        """Return the number of Spark's newest query, once Spark has noted all of them."""
+        """Return the number of Spark's newest query, once Spark has recorded all of them."""
         self._spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
         newest = self._executions.executionsList(max(self._executions.executionsCount() - 1, 0), 1)
         return newest.apply(0).executionId() if newest.size() else -1
 
     def _files_read(self) -> int:
-        """Add up the files that Spark's scans have opened since the last execution that was noted."""
+        """Add up the files that Spark's scans have opened since the last execution that was recorded."""
         self._spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
         found, files = self._executions.executionsList(0, EXECUTIONS + 1), 0
         for place in range(found.size() - 1, -1, -1):

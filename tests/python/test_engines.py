@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
-from support.dbt_project import VIEW, model, nodes_of, values
+from support.dbt_project import REPOSITORY, VIEW, model, nodes_of, values
 
 TEXTS = ["", " ", "a", "A", "a ", "é", "e\u0301", "it's", "\U0001f600"]
 # each differs from the first in one column alone, by the least there is: composite keys of five types
@@ -328,3 +331,34 @@ def test_status_prints_what_a_ledger_holds(broken, capsys) -> None:
     for name, said in (("nobody", "given: nobody"), ("stage", "needs a model with settings")):
         broken.fails("run-operation", "collapsing.status", "--args", f"{{model: {name}}}")
         assert said in capsys.readouterr().out
+
+
+@pytest.mark.full
+def test_an_engine_is_added_by_one_file(make_project, tmp_path: Path) -> None:
+    """The one that CONTRIBUTING.md prints: the event with the lowest version is live."""
+    package = tmp_path / "package"
+    for path in ("macros", "tests/generic"):
+        shutil.copytree(REPOSITORY / path, package / path)
+    shutil.copy(REPOSITORY / "dbt_project.yml", package)
+    page = (REPOSITORY / "CONTRIBUTING.md").read_text()
+    (printed,) = re.findall(r"```sql\n(\{# macros/engines/earliest\.sql.*?)```", page, re.DOTALL)
+    (package / "macros" / "engines" / "earliest.sql").write_text(printed)
+    rows = values([(1, 5, 50, "b1"), (1, 3, 30, "b2"), (1, 4, 40, "b2"), (1, 9, 90, "b3"), (2, 1, 10, "b3")])
+    staged = f"select * from values {rows} as t (id, version, amount, block) where block <= '{{{{ var('upto') }}}}'"
+    settings = {"engine": "earliest", "key": "id", "version": "version", "block": "block"}
+    files = {
+        "models/stage.sql": VIEW + staged,
+        "models/kept.sql": model("ledger(ref('stage'))", settings),
+        "models/live.sql": VIEW + "select id, version, amount from {{ collapsing.final(ref('kept')) }}",
+        "models/sums.sql": model("projection(ref('kept'))", {"group_by": [], "measures": {"amount": "sum(amount)"}}),
+        "models/total.sql": VIEW + "select * from {{ collapsing.final(ref('sums')) }}",
+        "models/tests.yml": json.dumps({"models": [{"name": "kept", "data_tests": ["collapsing.collapsed"]}]}),
+    }
+    project = make_project("earliest", files, package)
+    for upto, live in (("b1", [(1, 5, 50)]), ("b2", [(1, 3, 30)]), ("b3", [(1, 3, 30), (2, 1, 10)])):
+        project.run("build", variables={"upto": upto})
+        assert project.rows("select * from live order by id") == live
+        assert project.rows("select * from total") == [(sum(amount for _, _, amount in live),)]
+    assert project.rows("select version, ledger_sign from kept where ledger_batch = 2 order by 2") == [(5, -1), (3, 1)]
+    decisions = dict(project.rows("select ledger_batch, to_json(decisions) from kept__history"))
+    assert decisions[2] == '{"applied":1,"superseded":1}' and decisions[3] == '{"applied":1,"stale":1}'

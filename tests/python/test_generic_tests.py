@@ -307,8 +307,8 @@ def keys(rows: list[tuple]) -> list[tuple]:
                 ("surplus_row", 4, "b2", 1, 2),
                 ("cancel_without_event", 6, None, 0, 1),
             ],
-            "invented": [("block_not_noted", None, "b2", 0, 1)],
-            "unnoted": [("block_not_noted", None, "b2", 0, 5), ("block_not_noted", None, "b3", 0, 3)],
+            "invented": [("block_not_in_manifest", None, "b2", 0, 1)],
+            "unnoted": [("block_not_in_manifest", None, "b2", 0, 5), ("block_not_in_manifest", None, "b3", 0, 3)],
             "noted_twice": [("block_folded_twice", None, "b1", 1, 2)]
             + [("not_one_decision", id_, "b1", 1, 2) for id_ in (1, 2, 3, 6)],
             "changed": [("block_changed", None, "b1", 4, 5)],

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from support.dbt_project import VIEW, DbtProject, model, statement_of
+from support.dbt_project import VIEW, DbtProject, Statements, model, statement_of
 from support.sessions import sessions_with
 
 pytestmark = pytest.mark.only("parquet")  # damages files, and stops at statements of parquet
@@ -115,13 +115,11 @@ def test_only_unread_files_are_read(intake, spark, tmp_path: Path) -> None:
 
 
 def test_a_first_load_of_many_rows_is_sorted_only_where_a_key_comes_twice(intake, many: int) -> None:
-    project, executed = intake, []
+    project, statements = intake, Statements()
     project.run("run", "--select", "stg_once", "stg_twice", variables={"n": many})
-    assert project.invoke(
-        "run", "--select", "once", "twice", callbacks=[lambda event: executed.append(statement_of(event))]
-    ).success
+    assert project.invoke("run", "--select", "once", "twice", callbacks=[statements]).success
     deleted, live = many // 10, many - many // 10
-    (sorts,) = (text for text in executed if text and "ledger_copy" in text and "__once__classified" in text.split(" as ")[0])
+    (sorts,) = (text for text in statements.heard if "ledger_copy" in text and "__once__classified" in text.split(" as ")[0])
     assert sorts.startswith("create or replace temporary view") and "over (" not in sorts
     history = "select states, cancels, tombstones, decisions from intake.{}__history"
     decisions = {"applied": live, "orphan_delete": deleted}
@@ -234,22 +232,20 @@ def test_a_block_that_grows_while_a_server_folds_it_has_no_key_that_was_not_look
 
 
 def test_what_a_killed_run_has_cached_in_a_server_is_not_read_again(intake, spark, tmp_path: Path) -> None:
-    heard = []
-
     def write(number: int) -> None:
         """Write a file of one block; Spark does not hear of it, as of what another application writes."""
         rows = spark.sql(f"select {number}L as id, 1 as version, 'b{number}' as block").toPandas()
         rows.to_parquet(tmp_path / f"{number}.parquet")
 
-    def run() -> None:
-        heard.clear()
-        assert intake.invoke("run", "--select", "of_folder", callbacks=[lambda event: heard.append(statement_of(event))]).success
+    def run() -> list[str]:
+        statements = Statements()
+        assert intake.invoke("run", "--select", "of_folder", callbacks=[statements]).success
+        return statements.heard
 
     write(1)
     intake.run("run", "--select", "stg_folder", variables={"folder": str(tmp_path)})
     run()
-    run()
-    (caches,) = (one for one in heard if one and one.startswith("cache lazy table"))
+    (caches,) = (statement for statement in run() if statement.startswith("cache lazy table"))
     spark.sql(caches)  # a run that found nothing new leaves it when it is killed
     assert spark.table(re.search("`.+?`", caches)[0]).count() == 0
     write(2)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from support.dbt_project import LEDGER, VIEW, DbtProject, messages_of, model, statement_of, values
+from support.dbt_project import LEDGER, VIEW, DbtProject, Statements, messages_of, model, values
 from support.failpoint import Failpoint
 from support.lives import operate
 from support.targets import PLAIN, SERVERS
@@ -343,21 +343,16 @@ def test_what_is_not_in_use_and_what_is_not_new_appends_nothing(small: DbtProjec
     project = small
     _land(project, "shops", "c", 5, (1, "west", "other phone"))
     _land(project, "orders", "c", 9, (3, 1, 99))
-    executed = []
     project.run("run", "--select", "orders", "shops")
     assert operate(project, "undo", model="orders").success
     project.run("run", "--select", "wide")
     batches = project.batches("small.wide")
     assert project.rows("select states, cancels from small.wide__history order by ledger_batch desc limit 1") == [(0, 0)]
     assert project.rows(f"select count(*) from small.wide where ledger_batch = {batches[-1]} and id is not null") == [(0,)]
-
-    def hear(event) -> None:
-        if (statement := statement_of(event)) is not None:
-            executed.append(statement)
-
-    project.invoke("run", "--select", "wide", callbacks=[hear])
+    statements = Statements()
+    project.invoke("run", "--select", "wide", callbacks=[statements])
     assert project.batches("small.wide") == batches
-    assert not [statement for statement in executed if statement.startswith(("cache", "insert"))], executed
+    assert not [statement for statement in statements.heard if statement.startswith(("cache", "insert"))], statements.heard
     # an order that is again what it was, and one that is not, while no shop has changed
     _land(project, "orders", "c again", 9, (3, 1, 98))
     project.run("run", "--select", "orders")

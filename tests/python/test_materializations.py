@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from support.dbt_project import LEDGER, VIEW, DbtProject, model, statement_of, values
+from support.dbt_project import LEDGER, VIEW, DbtProject, Statements, model, values
 
 pytestmark = pytest.mark.hive
 
@@ -22,19 +22,9 @@ WRITES = ("insert", "alter", "create")  # how statements begin that write
 WITHOUT_LOCK = pytest.mark.only("parquet", "delta", "iceberg")  # on a server a lock comes and goes in each run
 
 
-class Statements:
-    """Hears the statements that dbt executes for one model; `before` is called with each before it is executed."""
-
-    def __init__(self, model: str, before=lambda statement: None) -> None:
-        self._model, self._before = model, before
-        self.heard: list[str] = []
-
-    def __call__(self, event) -> None:
-        """Take an event of dbt's."""
-        statement = statement_of(event)
-        if statement and event.data.conn_name == f"model.materialized.{self._model}":
-            self.heard.append(statement)
-            self._before(statement)
+def _statements(name: str, **options) -> Statements:
+    """Return what hears the statements of one model."""
+    return Statements(f"model.materialized.{name}", **options)
 
 
 def _staged(*blocks: str) -> str:
@@ -91,7 +81,7 @@ def test_a_small_run_asks_little_of_spark(project) -> None:
                 len(re.findall(r"Scan \S+.*materialized\.orders", re.sub(r"== Initial Plan ==.*", "", plan, flags=re.DOTALL)))
             )
 
-    ledger, projection, first = Statements("orders", look), Statements("sums"), Statements("new_sums")
+    ledger, projection, first = _statements("orders", before=look), _statements("sums"), _statements("new_sums")
     selected = "run", "--select", "stage", "orders", "sums", "new+"
     assert project.invoke(*selected, variables={"upto": "b2"}, callbacks=[ledger, projection, first]).success
     assert _live(project) == LIVE["b2"]
@@ -109,7 +99,7 @@ def test_a_small_run_asks_little_of_spark(project) -> None:
 @pytest.fixture(scope="module")
 def heard(project) -> dict[str, list[str]]:
     """What a run writes, statement by statement, by model: nothing is new but for the two with hooks, which are built."""
-    listeners = {name: Statements(name) for name in ("orders", "sums", "hooks", "hooks_sums")}
+    listeners = {name: _statements(name) for name in ("orders", "sums", "hooks", "hooks_sums")}
     assert project.invoke("run", "--select", *listeners, variables={"upto": "b2"}, callbacks=[*listeners.values()]).success
     return {name: [one for one in listener.heard if one.startswith(WRITES)] for name, listener in listeners.items()}
 

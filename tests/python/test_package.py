@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from dbt.adapters.spark.impl import SparkAdapter
 
-from support.dbt_project import LEDGER, REPOSITORY, VIEW, model, statement_of
+from support.dbt_project import LEDGER, REPOSITORY, VIEW, Statements, model
 from support.lives import operate
 from support.targets import TARGETS, WITH_LOG
 
@@ -252,16 +252,10 @@ def test_grants_are_asked_for_once_the_batch_is_committed(shop) -> None:
     """Spark without an authorizer has none; as with any model of dbt, the run then ends with Spark's own error."""
     granted = "{{ config(grants={'select': ['reader']}) }}\n" + model("ledger(ref('stg_orders'))", LEDGER)
     shop.write("models/granted.sql", granted)
-    executed: list[str] = []
-
-    def hear(event) -> None:
-        statement = statement_of(event)
-        if statement and event.data.conn_name == "model.shop.granted":
-            executed.append(statement)
-
-    result = shop.invoke("run", "--select", "granted", callbacks=[hear])
+    statements = Statements("model.shop.granted")
+    result = shop.invoke("run", "--select", "granted", callbacks=[statements])
     (shop.directory / "models" / "granted.sql").unlink()
-    assert not result.success and executed[-1] == "grant select on shop.granted to `reader`"
+    assert not result.success and statements.heard[-1] == "grant select on shop.granted to `reader`"
     assert shop.batches("granted") == [1]
 
 

@@ -208,6 +208,29 @@ class Warnings:
         return "\n".join(self._heard)
 
 
+class Statements:
+    """Hears the statements that dbt executes, of every node or of one; `before` is called with each before it is executed.
+
+    Parameters
+    ----------
+    node : str, optional
+        The unique id of the node, such as model.shop.orders.
+    before : callable, optional
+        Takes a statement as `statement_of` returns it.
+    """
+
+    def __init__(self, node: str | None = None, before: Callable[[str], object] = lambda statement: None) -> None:
+        self._node, self._before = node, before
+        self.heard: list[str] = []
+
+    def __call__(self, event: EventMsg) -> None:
+        """Take an event of dbt's."""
+        statement = statement_of(event)
+        if statement and self._node in (None, event.data.conn_name):
+            self.heard.append(statement)
+            self._before(statement)
+
+
 def statement_of(event) -> str | None:
     """Return the SQL that an event of dbt's is about to execute, on one line and without dbt's comment; None for other events."""
     return " ".join(event.data.sql.split("*/", 1)[-1].split()) if event.info.name == "SQLQuery" else None

@@ -57,7 +57,7 @@ def set_once() -> None:
 def set_in_sessions(settings: dict[str, str]) -> Callable[[], None]:
     """Have settings in the sessions that dbt-spark makes, over those of the profile and over its own word on ANSI.
 
-    Gives a function that ends it: a command of dbt sets what its credentials have each time that it begins.
+    Returns a function that ends it: a command of dbt sets what its credentials have each time that it begins.
     """
     as_dbt_has_it = SparkCredentials.__post_init__
 

@@ -58,7 +58,7 @@ def _if_heard(fire: Callable) -> Callable:
 
 
 def _remembering(find: Callable, kind: type) -> Callable:
-    """Return __getattr__ of py4j's view of Java, or of a class, which asks Java for a name, with a memory of what is of a kind."""
+    """Return __getattr__ of py4j, which asks Java what has a name each time, with a memory of what is of a kind."""
 
     def of(view: JVMView | JavaClass, name: str):  # noqa: ANN202
         found = find(view, name)

@@ -1,5 +1,5 @@
 {#
-    Gives the query of the events that a peer's model has not read yet. Its run is told which load is new, so that it need not look for
+    Returns the query of the events that a peer's model has not read yet. Its run is told which load is new, so that it need not look for
     it.
 #}
 {% macro arrived() %}

@@ -1,5 +1,5 @@
 {#
-    Gives the query of the groups that the newest commit of a Delta table has changed, with their new sums. A group whose rows are all
+    Returns the query of the groups that the newest commit of a Delta table has changed, with their new sums. A group whose rows are all
     gone stays, with a count of 0.
 #}
 {% macro kept_from_feed(rows, column) %}
