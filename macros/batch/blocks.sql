@@ -82,7 +82,7 @@
 {% endmacro %}
 
 
-{# Returns SQL for a token in letters and digits, which neither separate tokens nor end a literal; not empty, even of the empty token. #}
+{# Returns SQL for a token in letters and digits, which neither separate tokens nor end a literal; never empty. #}
 {% macro _packed(block) %}
     {{ return("concat('x', hex(" ~ block ~ '))') }}
 {% endmacro %}
