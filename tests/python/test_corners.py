@@ -411,6 +411,7 @@ def test_what_a_failed_model_had_cached_is_gone_after_the_run(corners, spark) ->
     assert not [row.viewName for row in spark.sql("show views in corners").collect() if "stops__" in row.viewName]
 
 
+@pytest.mark.full
 def test_rows_that_are_kept_without_blocks_are_not_appended_again(corners) -> None:
     models = ("stg_unblocked", "unblocked", "sums_of_unblocked", "live_unblocked")
     corners.run("run", "--select", *models, variables={"ids": "(1)"})

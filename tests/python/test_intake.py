@@ -231,6 +231,7 @@ def test_a_block_that_grows_while_a_server_folds_it_has_no_key_that_was_not_look
     assert "its rows were folded by other settings: 'block' was \"block as number\" and is" in said
 
 
+@pytest.mark.full
 def test_what_a_killed_run_has_cached_in_a_server_is_not_read_again(intake, spark, tmp_path: Path) -> None:
     def write(number: int) -> None:
         """Write a file of one block; Spark does not hear of it, as of what another application writes."""
@@ -254,7 +255,7 @@ def test_what_a_killed_run_has_cached_in_a_server_is_not_read_again(intake, spar
     assert intake.rows("select id, ledger_batch from of_folder order by id") == [(1, 1), (2, 2)]
 
 
-def test_a_ledger_whose_notes_are_gone_is_not_folded_upon(arriving) -> None:
+def test_a_ledger_whose_manifest_is_gone_is_not_folded_upon(arriving) -> None:
     before = arriving.rows("select * from kept order by all")
     arriving.sql("alter table intake.kept__manifest rename to intake.put_away")
     said = " ".join(arriving.fails("run", "--select", "kept").split())

@@ -169,7 +169,7 @@ def test_a_figure_above_its_limit_fails_and_names_the_ledger(status, capsys, ful
     """By default two limits, and an argument of each kind that is wrong."""
     limits = {"unread_blocks": 0, "age_minutes": 60, "lag_batches": 0, "rejects": 1, "dead_share": 0.7}
     assert operate(status, "status", model=["orders", "signed"], fail_if=limits).success
-    given = [({"fail_if": limits}, words) for limits, words in LIMITS[: None if full else 4]]
+    given = [({"fail_if": limits}, words) for limits, words in LIMITS[: None if full else 2]]
     for arguments, words in given + WRONG_ARGUMENTS[: None if full else 1]:
         capsys.readouterr()
         assert not operate(status, "status", **arguments).success
