@@ -189,6 +189,7 @@ def taken_back(tools, full: bool) -> DbtProject:
     return tools
 
 
+@pytest.mark.full
 def test_the_life_of_a_key_tells_what_was_taken_back(taken_back, capsys) -> None:
     undos = "select ledger_batch, undoes from orders__history where undoes is not null order by 1 limit 1"
     ((undo, undone),) = taken_back.rows(undos)
