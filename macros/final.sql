@@ -16,6 +16,7 @@
     {% do collapsing._check_final_of_shards(node, as_of) %}
     {% set as_of = collapsing._state_asked_for(node, relation, as_of) if as_of is not none else none %}
     {% set tables, subqueries = collapsing._tables_of(relation, node), [] %}
+    {% do collapsing._check_shards_agree(node, tables) %}
     {% set settings = collapsing._projection_settings(node) if kind == 'projection' else collapsing._ledger_settings(node) %}
     {% if not across_partitions and not settings.partition_by %}
         {{ collapsing._raise(
@@ -28,17 +29,25 @@
         {% do subqueries.append(collapsing._visible_rows(table, as_of) if kind == 'projection'
             else collapsing._final_of_table(table, settings, as_of, across_partitions)) %}
     {% endfor %}
-    {% do return(collapsing._all_of(subqueries, tables[0], collapsing._system_columns())) if kind == 'ledger' %}
-    {% set rows = collapsing._all_of(subqueries, tables[0]) %}
+    {% do return(collapsing._all_of(subqueries, tables, collapsing._system_columns())) if kind == 'ledger' %}
+    {% set rows = collapsing._all_of(subqueries, tables) %}
     {{ return(collapsing._final_of_projection(relation, settings, collapsing._types_of(tables[0]), rows)) }}
 {% endmacro %}
 
 
-{# Returns a subquery of the rows of `subqueries`, in `table`'s columns but `except`: two shards may order them differently. #}
-{% macro _all_of(subqueries, table, except=[]) %}
+{#
+    Returns a subquery of the rows of `subqueries`, one for each of `tables`, in the columns of all of them but `except`: shards may order
+    them differently, and one that has not been run yet lacks a new one.
+#}
+{% macro _all_of(subqueries, tables, except=[]) %}
     {% do return(subqueries[0]) if subqueries | length == 1 %}
-    {% set columns = collapsing._describe(table).columns | map(attribute='name') | reject('in', except) | list %}
-    {% set selects = [] %}
+    {% set known, columns, selects = [], [], [] %}
+    {% for table in tables %}
+        {% do known.extend(collapsing._types_of(table) | map('lower')) %}
+    {% endfor %}
+    {% for name in collapsing._types_of(tables[0]) if name not in except and known.count(name | lower) == tables | length %}
+        {% do columns.append(name) %}
+    {% endfor %}
     {% for subquery in subqueries %}
         {% do selects.append('select ' ~ (collapsing._row_list(columns) or '*') ~ ' from ' ~ subquery) %}
     {% endfor %}

@@ -274,7 +274,7 @@ class Court:
         try:
             if mutant.tests:
                 return next((name for name in mutant.tests.split() if not self.passes(name)), None)
-            result = self.project.invoke("build", "--log-level", "none", "--select", "path:models/unit_tests")
+            result = self.project.invoke("build", "--fail-fast", "--log-level", "none", "--select", "path:models/unit_tests")
             if isinstance(result.exception, KeyboardInterrupt):  # dbt takes it for itself, and for a failure
                 raise result.exception
             return None if result.success else "dbt's unit tests"

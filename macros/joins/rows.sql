@@ -76,7 +76,9 @@ from appended
 {% macro _rows_before_and_after(sides, unread, number, count) -%}
 {%- set images, names = ['ledger_before', 'ledger_after'], [] -%}
 {%- for side in sides[1:] -%}
-    {%- do names.extend([side.name ~ '_ledger_before', side.name ~ '_ledger_after']) -%}
+    {%- do names.append(side.name ~ '_ledger_after') -%}
+    {#- what stood before has all changed rows of a side, and not only those that are looked up -#}
+    {%- do names.append(side.name ~ '_ledger_before') if side.changed_count <= 1000000 -%}
 {%- endfor -%}
 -- of each key the joined row before the batch and after it; NULL where there is none
 joined as (

@@ -71,6 +71,12 @@
         {% set stale = 'its settings or the ledgers that it reads are not those that it was built from' %}
     {% endif %}
     {% set unread = collapsing._sides_with_news(sides) %}
+    {#- a run of the first ledger without news may have added columns -#}
+    {% if fits and not (unread or stale) %}
+        {% set stored = described.columns | map(attribute='name') | map('lower') | list + collapsing._system_columns() %}
+        {% set added = collapsing._types_of(sides[0].relation) | map('lower') | reject('in', stored) | list %}
+        {% set stale = 'the columns of the ledgers that it reads have changed' if added else none %}
+    {% endif %}
     {% if described and (flags.EMPTY or not (unread or stale or should_full_refresh())) %}
         {% do collapsing._say(
             model.name, stale ~ ': --empty leaves it as it is, and the next run builds it again'

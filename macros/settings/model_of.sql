@@ -162,7 +162,7 @@
         {% set relation = adapter.get_relation(reader.database, reader.schema, reader.alias) %}
         {% set read, is_joined = collapsing._upto_read_by(reader, node), collapsing._is_joined(reader) %}
         {% if read is not none and read < limit.upto and not 0 < read < batches.first
-            and (is_joined or not collapsing._has_read(relation, source, read, limit.upto)) %}
+            and (is_joined or not collapsing._mark_as_read(relation, source, read, limit.upto)) %}
             {% do collapsing._say(
                 node.name, ('joined ledger' if is_joined else 'projection') ~ " '" ~ reader.name
                 ~ "' has read up to batch " ~ read ~ ': later batches are kept'
@@ -184,10 +184,10 @@
 
 
 {#
-    Returns whether the batches after the one that a projection has read last have nothing to add to it; it is then marked as having read
-    them, unless a run is writing it. A base of later batches is no news of these batches alone: a projection reads it as a whole.
+    Marks a projection as having read the batches after the one that it has read last, if they have nothing to add to it and no run is writing
+    it; returns whether it has done so. A base of later batches is no news of these batches alone: a projection reads it as a whole.
 #}
-{% macro _has_read(projection, source, after, upto) %}
+{% macro _mark_as_read(projection, source, after, upto) %}
     {#- tombstones of a ledger count for nothing -#}
     {% set counting = ' and ledger_sign <> 0' if collapsing._kind_if_any(collapsing._model_of(source)) == 'ledger' else '' %}
     {% if collapsing._rows_of(

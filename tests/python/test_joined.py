@@ -498,6 +498,19 @@ def test_a_projection_of_another_table_is_built_again(small: DbtProject) -> None
         assert bool(again) == is_first
 
 
+@pytest.mark.full
+def test_a_column_that_a_run_without_news_has_added_is_there(small: DbtProject) -> None:
+    project = small
+    project.write("models/stage_orders.sql", f"{VIEW}select *, 'a note' as note from small.arrived_orders")
+    orders = (project.directory / "models/orders.sql").read_text()
+    project.write("models/orders.sql", "{{ config(on_schema_change='append_new_columns') }}\n" + orders)
+    project.run("run", "--select", "stage_orders", "orders", "wide")
+    assert project.rows("select count(*) > 0, count(note) from small.wide_moved") == [(True, 0)]
+    batches = project.batches("small.wide_moved")
+    project.run("run", "--select", "wide")
+    assert project.batches("small.wide_moved") == batches
+
+
 # Names of cases that are refused by the shape of a setting alone, as all settings are.
 BY_SHAPE = ("no_mapping", "no_join", "unknown", "full", "nothing", "odd_name", "names")
 

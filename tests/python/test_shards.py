@@ -92,6 +92,9 @@ def folded(project: DbtProject, full: bool) -> DbtProject:
         is_last = number == BLOCKS - 1
         for shard in range(SHARDS if full or is_last else 1):
             project.run("run", "--select", "by_block places", variables={"collapsing_shard": shard})
+            if (number, shard) == (0, 0):
+                said = project.fails("run", "--select", "live_events")
+                assert "its table shards.by_block__shard_1 is not there. Run it for each shard first" in said
         if is_last:
             operation = ("run-operation", "collapsing.optimize", "--args", '{"model": "by_block"}')
             project.run(*operation, variables={"collapsing_shard": 0})
@@ -181,11 +184,28 @@ def test_a_ledger_is_rebuilt_with_another_number_of_shards(folded: DbtProject) -
     for shards, refresh in ((2, []), (3, ["--full-refresh"])):
         settings = {"key": "id", "version": "version", "block": "block", "shards": shards}
         folded.write("models/resharded.sql", sharded("ledger(ref('small_blocks'))", settings, "resharded"))
-        for shard in range(shards):
+        for shard in reversed(range(shards)):
             folded.run("run", *refresh, "--select", "small_blocks", "resharded", variables={"collapsing_shard": shard})
-    folded.write("models/live_resharded.sql", VIEW + "select id from {{ collapsing.final(ref('resharded')) }}")
-    folded.run("run", "--select", "live_resharded")
-    assert folded.rows("select * from live_resharded order by id") == [(number,) for number in range(8)]
+            if shard == 1 and refresh:
+                said = folded.fails("run", "--select", "live_resharded")
+                assert "the keys of shards.resharded__shard_0 were split into 2 shards, and the setting 'shards' is 3" in said
+        folded.write("models/live_resharded.sql", VIEW + "select * from {{ collapsing.final(ref('resharded')) }}")
+        folded.run("run", "--select", "live_resharded")
+        assert folded.rows("select id from live_resharded order by id") == [(number,) for number in range(8)]
+
+
+@pytest.mark.full
+def test_a_column_that_not_every_shard_has_yet_is_left_out(folded: DbtProject) -> None:
+    path, widened = "models/resharded.sql", "{{ config(on_schema_change='append_new_columns') }}\n"
+    folded.write(path, widened + (folded.directory / path).read_text())
+    stage = "select id, 1 as version, concat('b', id) as block, 'new' as extra from range(9)"
+    folded.write("models/small_blocks.sql", VIEW + stage)
+    columns = {"id", "version", "block"}
+    for shard in range(3):
+        folded.run("run", "--select", "small_blocks", "resharded", variables={"collapsing_shard": shard})
+        folded.run("run", "--select", "live_resharded")
+        assert set(folded.sql("select * from live_resharded").columns) == columns | ({"extra"} if shard == 2 else set())
+    assert folded.rows("select extra from live_resharded where id = 8") == [("new",)]
 
 
 @pytest.mark.only(*SERVERS)
