@@ -37,7 +37,7 @@
 
 {#
     Returns a subquery of the rows of `subqueries`, one for each of `tables`, in the columns of all of them but `except`: shards may order
-    them differently, and one that has not been run yet lacks a new one.
+    them differently, and one that has not been run since may lack a new column.
 #}
 {% macro _all_of(subqueries, tables, except=[]) %}
     {% do return(subqueries[0]) if subqueries | length == 1 %}

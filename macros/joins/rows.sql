@@ -77,7 +77,7 @@ from appended
 {%- set images, names = ['ledger_before', 'ledger_after'], [] -%}
 {%- for side in sides[1:] -%}
     {%- do names.append(side.name ~ '_ledger_after') -%}
-    {#- what stood before has all changed rows of a side, and not only those that are looked up -#}
+    {#- the rows before hold all changed rows of a side, not only those that are looked up -#}
     {%- do names.append(side.name ~ '_ledger_before') if side.changed_count <= 1000000 -%}
 {%- endfor -%}
 -- of each key the joined row before the batch and after it; NULL where there is none

@@ -37,6 +37,7 @@
     {% set types = collapsing._types_of(source) if source_projection else collapsing._argument_types(source, settings) %}
     {% set name = collapsing._named(source) | string %}
     {% set built = {'signature': signature, 'source': name, 'build': invocation_id, 'session': session} %}
+    {% do built.update({'shards': collapsing._shards_of(model)}) if collapsing._shards_of(model) %}
     {% set properties = {
         'collapsing.projection': collapsing._as_property(built), 'collapsing.types': collapsing._as_property(types)
     } %}

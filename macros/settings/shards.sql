@@ -85,24 +85,23 @@
 
 
 {#
-    Raises an error where shards cannot be read as one: one that was split into another number of them may have keys that are in others too, and
-    one that is not there cannot be built upon. `tables` as _tables_of returns them.
+    Raises an error where the tables of the shards, as _tables_of returns them, cannot be read as one: one that was written with another
+    number of shards may have keys that others have too, and one that is missing cannot be built upon.
 #}
 {% macro _check_shards_agree(node, tables) %}
-    {% set ledger, shards = collapsing._ledger_of(node), collapsing._shards_of(node) %}
-    {% for name in collapsing._shard_names(ledger) %}
+    {% set shards, kind = collapsing._shards_of(node), collapsing._kind_if_any(node) %}
+    {% for name in collapsing._shard_names(node) %}
         {% set own = tables[loop.index0] %}
-        {% set built = adapter.get_relation(own.database, own.schema, own.identifier) %}
+        {% set table = adapter.get_relation(own.database, own.schema, own.identifier) %}
         {{ collapsing._raise(
             node.name, 'its table ' ~ own ~ ' is not there. Run it for each shard first'
-        ) if built is none and collapsing._may_write() }}
-        {% set is_ledger = ledger.unique_id == node.unique_id %}
-        {% set split = built if is_ledger else adapter.get_relation(ledger.database, ledger.schema, name) %}
-        {% set rules = collapsing._property_in(collapsing._describe(split), 'collapsing.rules') if split is not none else none %}
+        ) if table is none and collapsing._may_write() }}
+        {% set mark = 'collapsing.projection' if kind == 'projection' else 'collapsing.rules' %}
+        {% set rules = collapsing._property_in(collapsing._describe(table), mark) if table is not none else none %}
         {{ collapsing._raise(
-            node.name, 'the keys of ' ~ split ~ ' were split into ' ~ rules.shards ~ " shards, and the setting 'shards' is " ~ shards
+            node.name, 'the keys of ' ~ table ~ ' were split into ' ~ rules.shards ~ " shards, and the setting 'shards' is " ~ shards
             ~ ': a key may be in two of them. Rebuild that shard with --full-refresh first'
-        ) if rules and rules.shards != shards }}
+        ) if rules and 'shards' in rules and rules.shards != shards }}
     {% endfor %}
 {% endmacro %}
 

@@ -102,7 +102,7 @@
         {% do collapsing._parquet_write_base(relation, upto, sql) %}
         {% do collapsing._drop_covered(relation, collapsing._batches_of(relation)) if has_readers %}
     {% endif %}
-    {#- what a run of this command has passed on to its readers is true no longer -#}
+    {#- what a run of this command has passed on to its readers is no longer true -#}
     {% do graph.get('collapsing_batches', {}).get(invocation_id, {}).pop(relation | string, none) %}
 {% endmacro %}
 

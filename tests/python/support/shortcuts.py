@@ -6,6 +6,7 @@ from collections.abc import Callable
 from functools import cache
 
 import jinja2
+from dbt import tracking
 from dbt.plugins.manager import PluginManager
 from dbt_common.behavior_flags import BehaviorFlagRendered
 from dbt_common.events.base_types import BaseEvent, EventLevel
@@ -47,12 +48,14 @@ def _once(method: Callable) -> Callable:
 def _if_heard(fire: Callable) -> Callable:
     """Return EventManager.fire_event without the events for debugging that no log and no listener of a test takes."""
     for_debugging = (EventLevel.DEBUG, EventLevel.TEST)
+    dbt_s_own = getattr(tracking, "track_behavior_change_warn", None)  # takes warnings alone
 
-    def of(manager: EventManager, event: BaseEvent, level: EventLevel | None = None, *given: object, **options: object) -> None:
-        listeners = len(manager.callbacks) > 1  # one is dbt's own, for warnings
+    # `e` is the name by which dbt gives it
+    def of(manager: EventManager, e: BaseEvent, level: EventLevel | None = None, *given: object, **options: object) -> None:
+        listeners = [callback for callback in manager.callbacks if callback is not dbt_s_own]
         heard = listeners or any(logger.level in for_debugging for logger in manager.loggers)
-        if heard or (level or event.level_tag()) not in for_debugging:
-            fire(manager, event, level, *given, **options)
+        if heard or (level or e.level_tag()) not in for_debugging:
+            fire(manager, e, level, *given, **options)
 
     return of
 
