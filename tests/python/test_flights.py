@@ -91,7 +91,7 @@ def test_the_stream_was_disordered(flights) -> None:
 
 
 def test_the_register_changed_after_its_flights_were_folded(flights, full: bool) -> None:
-    """Renamed and removed aircraft were there to be got right, with --full late ones too, and reached flights without new events."""
+    """Renamed and removed aircraft were there to be got right, with --full late ones too, and reached flights without news."""
     [(renamed, removed)] = flights.rows(
         "select count(distinct if(now.manufacturer <> first.manufacturer, tailnum, null)), count_if(now.tailnum is null) "
         "from stg_aircraft_events as first left join stg_aircraft_2013 as now using (tailnum) "
