@@ -187,7 +187,7 @@ MUTANTS = [
     Mutant(MERGED, "'if(sum(ledger_sign) < 0, raise_error('", "'if(sum(ledger_sign) > 0, raise_error('"),
     Mutant(MERGED, "~ value.name) }} > 0", "~ value.name) }} < 0", "projections"),
     Mutant(MERGED, "~ name ~ '), 0) <> 0')", "~ name ~ '), 0) = 0')", "refreshed"),
-    Mutant(MERGED, "' = 0, 0, ' ~ times", "' <> 0, 0, ' ~ times", "projections"),
+    Mutant(MERGED, "' = 0, 0, ' ~ times", "' <> 0, 0, ' ~ times"),
     Mutant(MERGED, "~ rows ~ ', 0) = 0, null, '", "~ rows ~ ', 0) <> 0, null, '"),
     Mutant(PROJECT, "    ledger_part = 0\n", "    ledger_part <> 0\n"),
     Mutant(PROJECT, "~ value) }} <> 0", "~ value) }} = 0", "projections"),
