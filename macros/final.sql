@@ -41,11 +41,11 @@
 #}
 {% macro _all_of(subqueries, tables, except=[]) %}
     {% do return(subqueries[0]) if subqueries | length == 1 %}
-    {% set known, columns, selects = [], [], [] %}
-    {% for table in tables %}
-        {% do known.extend(collapsing._types_of(table) | map('lower')) %}
+    {% set others, columns, selects = [], [], [] %}
+    {% for table in tables[1:] %}
+        {% do others.extend(collapsing._types_of(table) | map('lower')) %}
     {% endfor %}
-    {% for name in collapsing._types_of(tables[0]) if name not in except and known.count(name | lower) == tables | length %}
+    {% for name in collapsing._types_of(tables[0]) if name not in except and others.count(name | lower) == tables[1:] | length %}
         {% do columns.append(name) %}
     {% endfor %}
     {% for subquery in subqueries %}

@@ -75,9 +75,8 @@
     {% if fits and not (unread or stale) %}
         {% set stored = described.columns | map(attribute='name') | map('lower') | list + collapsing._system_columns() %}
         {% set added = collapsing._types_of(sides[0].relation) | map('lower') | reject('in', stored) | list %}
-        {% set stale = 'the columns of the ledgers that it reads have changed' if added else none %}
     {% endif %}
-    {% if described and (flags.EMPTY or not (unread or stale or should_full_refresh())) %}
+    {% if described and (flags.EMPTY or not (unread or stale or added or should_full_refresh())) %}
         {% do collapsing._say(
             model.name, stale ~ ': --empty leaves it as it is, and the next run builds it again'
         ) if stale and flags.EMPTY %}

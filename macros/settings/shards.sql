@@ -89,14 +89,13 @@
     number of shards may have keys that others have too, and one that is missing cannot be built upon.
 #}
 {% macro _check_shards_agree(node, tables) %}
-    {% set shards, kind = collapsing._shards_of(node), collapsing._kind_if_any(node) %}
-    {% for name in collapsing._shard_names(node) %}
-        {% set own = tables[loop.index0] %}
+    {% set shards, is_split = collapsing._shards_of(node), collapsing._shard_names(node) %}
+    {% set mark = 'collapsing.projection' if collapsing._kind_if_any(node) == 'projection' else 'collapsing.rules' %}
+    {% for own in tables if is_split %}
         {% set table = adapter.get_relation(own.database, own.schema, own.identifier) %}
         {{ collapsing._raise(
             node.name, 'its table ' ~ own ~ ' is not there. Run it for each shard first'
         ) if table is none and collapsing._may_write() }}
-        {% set mark = 'collapsing.projection' if kind == 'projection' else 'collapsing.rules' %}
         {% set rules = collapsing._property_in(collapsing._describe(table), mark) if table is not none else none %}
         {{ collapsing._raise(
             node.name, 'the keys of ' ~ table ~ ' were split into ' ~ rules.shards ~ " shards, and the setting 'shards' is " ~ shards
