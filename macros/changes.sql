@@ -10,7 +10,7 @@
     {% do collapsing._kind_of(node, 'changes') %}
     {% do collapsing._check_one_shard(node) %}
     {% do return(collapsing._visible_rows(ledger)) if after == 0 %}
-    {% set batches = collapsing._batches_of(collapsing._named(ledger)) %}
+    {% set batches = collapsing._batches_of(collapsing._plain(ledger)) %}
     {% set last = collapsing._last_to_ask_for(ledger, batches) %}
     {% if last is not none and after > last %}
         {{ collapsing._raise(
@@ -24,7 +24,7 @@
         {{ collapsing._raise(node.name, gone ~ ', ' ~ batches.first ~ advice) }}
     {% endif %}
     {#- a view over this raises the error too: at the rows of a base that stands for what it would miss, or `after` is gone -#}
-    {% set stop = 'raise_error(' ~ collapsing._text_literal('collapsing: ' ~ node.name ~ ': ' ~ gone ~ advice) ~ ')' %}
+    {% set stop = collapsing._raise_in_sql(node.name ~ ': ' ~ gone ~ advice) %}
     {% set read = 'select 1 from ' ~ ledger ~ ' where ledger_batch between -' ~ after ~ ' and ' ~ after ~ ' limit 1' %}
     {{ return(
         '(select * from ' ~ ledger ~ ' where (ledger_batch > ' ~ after ~ ' or ledger_batch < -' ~ after ~ ') and if(ledger_batch < 0 or '

@@ -2,17 +2,17 @@
 {%- set columns = collapsing._compared_columns(columns) -%}
 (
     select 'actual' as only_in, * from (
-        select {{ collapsing._row_list(columns) }} from {{ actual }}
+        select {{ collapsing._column_list(columns) }} from {{ actual }}
         except all
-        select {{ collapsing._row_list(columns) }} from {{ expected }}
+        select {{ collapsing._column_list(columns) }} from {{ expected }}
     )
 )
 union all
 (
     select 'expected' as only_in, * from (
-        select {{ collapsing._row_list(columns) }} from {{ expected }}
+        select {{ collapsing._column_list(columns) }} from {{ expected }}
         except all
-        select {{ collapsing._row_list(columns) }} from {{ actual }}
+        select {{ collapsing._column_list(columns) }} from {{ actual }}
     )
 )
 {%- endmacro %}

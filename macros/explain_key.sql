@@ -109,7 +109,7 @@
 {% macro _told_in_order(decided, rows, settings, columns, stored) -%}
 {%- set staged = collapsing._row_as_json(columns | map(attribute='name')) -%}
 {%- set arrival = ([settings.block] if settings.block else []) + settings.order_by + settings.version -%}
-{%- set order = (collapsing._row_list(arrival) ~ ', ' if arrival else '') ~ staged -%}
+{%- set order = (collapsing._column_list(arrival) ~ ', ' if arrival else '') ~ staged -%}
 (
 with
 
@@ -157,7 +157,8 @@ order by place
     of the rows up to it, so that the engine's own rule gives all states at once, as of a key that the batch belongs to.
 #}
 {% macro _stored_and_states(rows, settings, columns) -%}
-{%- set engine = collapsing._engine(settings) -%}
+{%- set engine, by_batch = collapsing._engine(settings), dict(settings, key=settings.key + ['ledger_after']) -%}
+{%- set state = collapsing._row_as_json(columns | reject('in', collapsing._system_columns()) | list, of='live') -%}
 stored as (
     select * from {{ rows }}
 ),
@@ -175,15 +176,6 @@ appended as (
     from stored
 ),
 
-{{ collapsing._states_after_batches(settings, columns) }}
-{%- endmacro %}
-
-
-{# Returns CTEs of the state of a key after each batch that took an event of it or appended a row; the last one is `states`. #}
-{% macro _states_after_batches(settings, columns) -%}
-{%- set engine = collapsing._engine(settings) -%}
-{%- set by_batch = dict(settings, key=settings.key + ['ledger_after']) -%}
-{%- set state = collapsing._row_as_json(columns | reject('in', collapsing._system_columns()) | list, of='live') -%}
 -- each batch that took an event of the key or appended a row of it, with all rows up to it
 up_to_each as (
     select stored.*, batches.ledger_after

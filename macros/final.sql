@@ -49,7 +49,7 @@
         {% do columns.append(name) %}
     {% endfor %}
     {% for subquery in subqueries %}
-        {% do selects.append('select ' ~ (collapsing._row_list(columns) or '*') ~ ' from ' ~ subquery) %}
+        {% do selects.append('select ' ~ (collapsing._column_list(columns) or '*') ~ ' from ' ~ subquery) %}
     {% endfor %}
     {{ return('(\n    ' ~ selects | join('\n    union all\n    ') ~ '\n)') }}
 {% endmacro %}
@@ -65,13 +65,13 @@
             ~ collapsing._uncancelled_rows('visible', 'later', settings, columns, is_bounded=collapsing._is_listed_by_scan(table)) ~ '\n)'
         ) }}
     {% endif %}
-    {% set batches = collapsing._batches_of(collapsing._named(table)) %}
+    {% set batches = collapsing._batches_of(collapsing._plain(table)) %}
     {# a view that was made before the base gives the same, more slowly #}
     {% do return(collapsing._final_upon_base(table, settings, columns, as_of))
         if batches and batches.base and not settings.partition_by %}
     {% set of_winner = settings if across_partitions else dict(settings, key=settings.key + settings.partition_by) %}
     {% set live = engine.final(collapsing._visible_rows(table, as_of), of_winner) %}
-    {{ return('(\n    select ' ~ (collapsing._row_list(columns) or '*') ~ '\n    from ' ~ live ~ '\n)') }}
+    {{ return('(\n    select ' ~ (collapsing._column_list(columns) or '*') ~ '\n    from ' ~ live ~ '\n)') }}
 {% endmacro %}
 
 
@@ -83,12 +83,12 @@
 {%- set same_key, engine = collapsing._same_key(settings.key, 'base', 'later'), collapsing._engine(settings) -%}
 (
     with {{ collapsing._ctes_upon_base(table, as_of) }}
-    select {{ collapsing._row_list(columns, of='base') }}
+    select {{ collapsing._column_list(columns, of='base') }}
     from base
     left anti join later on {{ same_key }}
     where ledger_sign {{ '<> 0' if engine.shows_cancel_rows else '= 1' }}
     union all
-    select {{ collapsing._row_list(columns) }}
+    select {{ collapsing._column_list(columns) }}
     from {{ engine.final('(select * from later union all select * from base left semi join later on ' ~ same_key ~ ')', settings) }}
 )
 {%- endmacro %}
@@ -99,10 +99,10 @@
     events holds at most one of a key. With is_bounded, `cancels` may have more batches than `rows`, whose columns say which count.
 #}
 {% macro _uncancelled_rows(rows, cancels, settings, columns=[], is_bounded=false) %}
-    select {{ collapsing._row_list(columns, of='states') or 'states.*' }}
+    select {{ collapsing._column_list(columns, of='states') or 'states.*' }}
     from {{ rows }} as states
     left anti join (
-        select {{ collapsing._row_list(settings.key) }}, ledger_batch
+        select {{ collapsing._column_list(settings.key) }}, ledger_batch
         from {{ cancels }}
         where ledger_sign = -1
     ) as cancels
@@ -119,9 +119,9 @@
     {% set ledger, is_deferred = collapsing._ledger_of(node), not collapsing._is_table_of(node, relation) %}
     {% set of_ledger = ledger.defer_relation if is_deferred else none %}
     {% set number = collapsing._batch_at(node, ledger, of_ledger, as_of) if as_of is string else as_of %}
-    {% set table = adapter.get_relation(ledger.database, ledger.schema, ledger.alias) %}
+    {% set table = collapsing._relation_if_any(ledger) %}
     {#- none where it is not there, or the projection is that of another environment -#}
-    {% set followed = collapsing._batches_of(table) if collapsing._kind_if_any(node) == 'projection' and table is not none
+    {% set followed = collapsing._batches_of(table) if collapsing._is_projection(node) and table is not none
         and not is_deferred and load_relation(relation) is not none else none %}
     {% do collapsing._check_batch_is_there(node.name, relation, number, followed.last if followed) %}
     {% do collapsing._check_state_of_projection(node.name, relation, number, table, followed) if followed %}
@@ -168,8 +168,8 @@
     Raises an error: the requested state is older than any that the ledger or projection still has, or newer than `last`, the last batch of
     what a projection follows. The state 0, before the first batch, goes with the first one.
 #}
-{% macro _check_batch_is_there(name, relation, as_of, last=none) %}
-    {% set batches = collapsing._batches_of(collapsing._named(relation)) %}
+{% macro _check_batch_is_there(name, relation, as_of, last) %}
+    {% set batches = collapsing._batches_of(collapsing._plain(relation)) %}
     {% set own = collapsing._last_to_ask_for(relation, batches) %}
     {% set last = last or own %}
     {% if own is not none and as_of > last %}
@@ -191,7 +191,7 @@
 {% macro _check_state_of_projection(name, projection, as_of, ledger, followed) %}
     {% set own = collapsing._rows_of(
         'select coalesce(max(abs(ledger_batch)) filter (where abs(ledger_batch) <= ' ~ as_of ~ '), 0), '
-        ~ 'min(abs(ledger_batch)) filter (where abs(ledger_batch) > ' ~ as_of ~ ') from ' ~ collapsing._named(projection)
+        ~ 'min(abs(ledger_batch)) filter (where abs(ledger_batch) > ' ~ as_of ~ ') from ' ~ collapsing._plain(projection)
     )[0] %}
     {% set between = ' > ' ~ own[0] ~ ' and %s <= ' ~ as_of ~ ' limit 1' %}
     {% set has_manifest = load_relation(collapsing._beside(ledger, 'manifest')) is not none %}

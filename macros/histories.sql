@@ -5,7 +5,7 @@
             model.name if model is defined else '?', "histories takes a list of relations, such as [ref('orders')]; given: " ~ ledgers
         ) }}
     {% endif %}
-    {% set names, selects = collapsing._row_list(collapsing._history_columns() | map(attribute='name')), [] %}
+    {% set names, selects = collapsing._column_list(collapsing._history_columns() | map(attribute='name')), [] %}
     {% set given = ledgers or [] %}
     {% for node in ([] if ledgers else collapsing._asked_models('histories', none, ['ledger'])) %}
         {% do given.append(api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias)) %}

@@ -11,7 +11,7 @@
         if load_relation(collapsing._beside(ledger, 'manifest')) is none %}
     {% set names = collapsing._history_columns() | map(attribute='name') | reject('equalto', 'batch') %}
     {{ return(
-        '(select ledger_batch as batch, ' ~ collapsing._row_list(names) ~ ' from ' ~ collapsing._history_rows(ledger) ~ ')'
+        '(select ledger_batch as batch, ' ~ collapsing._column_list(names) ~ ' from ' ~ collapsing._history_rows(ledger) ~ ')'
     ) }}
 {% endmacro %}
 

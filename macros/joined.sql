@@ -8,7 +8,7 @@
         {#- only this call knows which relation its SQL gives for which name, and the materialization needs it -#}
         {%- do graph.nodes[model.unique_id].update({'collapsing_sides': {'first': first, 'others': kwargs}}) -%}
     {%- endif -%}
-    {%- if not collapsing._knows_models() or collapsing._may_write() or model.resource_type != 'model' -%}
+    {%- if not collapsing._is_preview() -%}
         {%- for side in [first] + kwargs.values() | list if collapsing._knows_models() -%}
             {%- do collapsing._check_read('joined', side) -%}
         {%- endfor -%}
@@ -23,15 +23,12 @@
 {% macro _preview_of_joined() %}
     {% set settings = collapsing._ledger_settings(model) %}
     {% set batches = collapsing._batches_of(this) %}
-    {% set sides = collapsing._sides(settings, collapsing._read_upto(this, batches)) %}
+    {% set sides = collapsing._sides(settings, collapsing._watermarks_of(this, batches)) %}
     {% for side in sides %}
-        {% set query = 'select * from ' ~ side.relation %}
-        {% do return('-- what it reads is not there yet: what a run appends is shown once it is\n' ~ query)
-            if load_relation(side.relation) is none %}
-        {% do return('-- what it reads does not have all its columns yet: what a run appends is shown once it has\n' ~ query)
-            if collapsing._awaits_columns(side.relation) %}
+        {% set instead = collapsing._instead_of_preview(side.relation) %}
+        {% do return(instead) if instead %}
     {% endfor %}
-    {% do collapsing._find_stale(sides, batches) %}
+    {% do collapsing._reset_if_stale(sides, batches) %}
     {% do collapsing._take_columns(sides) %}
     {{ return(collapsing._joined_query(sides, 1 + (batches.last if batches else 0))) }}
 {% endmacro %}

@@ -1,7 +1,7 @@
 {% macro ledger(stage) -%}
     {{- config(materialized='incremental_ledger') -}}
     {%- do collapsing._check_call('ledger') if collapsing._knows_models() -%}
-    {%- if not collapsing._knows_models() or collapsing._may_write() or model.resource_type != 'model' -%}
+    {%- if not collapsing._is_preview() -%}
         {%- do collapsing._check_read('ledger', stage) if collapsing._knows_models() -%}
         select * from {{ stage }}
     {%- else -%}
@@ -23,9 +23,9 @@
     {% set manifest = collapsing._manifest_of(this, batches, with_blocks=true) %}
     {% set batch = {
         'number': 1 + (batches.last if batches else 0),
-        'unread': 'not (' ~ collapsing._is_bad(settings) ~ ')'
+        'takes': 'not (' ~ collapsing._is_bad(settings) ~ ')'
             ~ (' and (' ~ collapsing._is_unread(settings, columns, manifest.folded) ~ ')' if manifest.folded else ''),
-        'rows': 0, 'bounds': none, 'undone': manifest.undone
+        'rows': 0, 'bounds': none, 'voided': manifest.voided
     } %}
     {{ return(collapsing._fold(collapsing._in_shard(stage, settings), this if batches else none, settings, columns, batch)) }}
 {% endmacro %}
@@ -37,7 +37,7 @@
     {% do collapsing._check_built(relation) %}
     {% if relation is not string and collapsing._is_subquery(relation) and not flags.EMPTY %}
         {{ collapsing._raise(
-            model.name, '--sample reads only a part of ' ~ collapsing._named(relation) ~ ', and all of it would count as read: the rest'
+            model.name, '--sample reads only a part of ' ~ collapsing._plain(relation) ~ ', and all of it would count as read: the rest'
             ~ ' would never be read. Run this model without --sample, or sample in the SQL of the stage'
         ) }}
     {% endif %}

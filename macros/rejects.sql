@@ -30,7 +30,7 @@
 #}
 {% macro _renamed_rejects(columns) %}
     {% set staged = columns | map(attribute='name') | reject('in', ['ledger_reason', 'ledger_block', 'ledger_batch']) | list %}
-    {% set selected = [collapsing._row_list(staged)] if staged else [] %}
+    {% set selected = [collapsing._column_list(staged)] if staged else [] %}
     {% for short in ['reason', 'block', 'batch'] %}
         {% do selected.append('ledger_' ~ short ~ (' as ' ~ short if short not in staged | map('lower') | list else '')) %}
     {% endfor %}

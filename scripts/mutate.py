@@ -50,7 +50,7 @@ class Mutant:
 
 
 FOLD, DECISIONS = "fold/fold.sql", "fold/decisions.sql"
-VERSIONED, COLLAPSING = "engines/versioned_collapsing.sql", "engines/collapsing.sql"
+ENGINES, VERSIONED, COLLAPSING = "engines/engines.sql", "engines/versioned_collapsing.sql", "engines/collapsing.sql"
 REPLACING, DEDUPLICATING = "engines/replacing.sql", "engines/deduplicating.sql"
 COMBINE = "fold/combine.sql"
 MANIFEST, PLAN = "batch/manifest.sql", "batch/plan.sql"
@@ -68,10 +68,9 @@ MUTANTS = [
     Mutant(VERSIONED, "~ '.ledger_sign = 1)'", "~ '.ledger_sign = 0)'"),
     Mutant(VERSIONED, "suffix=' desc') ~ ', ledger_delete desc'", "suffix='') ~ ', ledger_delete desc'"),
     Mutant(VERSIONED, "~ ', ledger_delete desc'", "~ ', ledger_delete'"),
-    Mutant(VERSIONED, "'last_state': 'ledger_batch desc'", "'last_state': 'ledger_batch'"),
-    Mutant(VERSIONED, "'ledger_batch desc, ledger_sign desc'", "'ledger_batch desc, ledger_sign'"),
-    Mutant(FOLD, "where ledger_sign >= 0", "where ledger_sign <= 0"),
-    Mutant(VERSIONED, "'last_state': 'ledger_batch desc'", "'last_arrival': true, 'last_state': 'ledger_batch desc'"),
+    Mutant(ENGINES, "'ledger_batch desc, ledger_sign desc'", "'ledger_batch, ledger_sign desc'"),
+    Mutant(ENGINES, "'ledger_batch desc, ledger_sign desc'", "'ledger_batch desc, ledger_sign'"),
+    Mutant(VERSIONED, "'looks_up': true", "'looks_up': true, 'last_arrival': true"),
     Mutant(VERSIONED, "'tombstones': true", "'tombstones': false"),
     Mutant(VERSIONED, "'cancels': true", "'cancels': false"),
     Mutant(FOLD, "if(ledger_last_state.ledger_sign = 1, -1, null)", "if(ledger_last_state.ledger_sign = 0, -1, null)"),
@@ -130,8 +129,8 @@ MUTANTS = [
     Mutant(COLLAPSING, "ledger_last_sign = 1", "ledger_last_sign = -1", "clickhouse"),
     Mutant(VERSIONED, "ledger_sign * ledger_net > 0", "ledger_sign * ledger_net < 0", "clickhouse"),
     Mutant(VERSIONED, "order by ledger_batch desc, ledger_place desc", "order by ledger_batch, ledger_place", "clickhouse"),
-    Mutant(REPLACING, "'ledger_batch desc', 'ledger_place desc'", "'ledger_batch', 'ledger_place'", "clickhouse"),
-    Mutant(REPLACING, "winners ~ ' where ledger_sign = 1)'", "winners ~ ' where ledger_sign = 0)'", "clickhouse"),
+    Mutant(REPLACING, "'ledger_batch desc, ledger_place desc'", "'ledger_batch, ledger_place'", "clickhouse"),
+    Mutant(BASE, "last_states ~ ' where ledger_sign = 1)'", "last_states ~ ' where ledger_sign = 0)'", "clickhouse"),
     Mutant(REPLACING, "'incoming', '>=', 'last_state'", "'incoming', '<', 'last_state'", "decisions"),
     Mutant(REPLACING, "'new', '>=', 'old'", "'new', '<', 'old'", "engines"),
     Mutant(DEDUPLICATING, "last_state.ledger_sign is null", "last_state.ledger_sign is not null"),
@@ -179,12 +178,12 @@ MUTANTS = [
     ),
     # projections
     Mutant(PROJECT, "ledger_sign <> 0", "ledger_sign = 0"),
-    Mutant(PROJECT, "'ledger_batch > ' ~ unread.after", "'ledger_batch >= ' ~ unread.after"),
-    Mutant(PROJECT, "~ 'ledger_batch <= ' ~ unread.upto", "~ 'ledger_batch < ' ~ unread.upto"),
+    Mutant(PROJECT, "'ledger_batch > ' ~ span.after", "'ledger_batch >= ' ~ span.after"),
+    Mutant(PROJECT, "~ 'ledger_batch <= ' ~ span.upto", "~ 'ledger_batch < ' ~ span.upto"),
     Mutant(MEASURES, "'if(ledger_sign = -1, '", "'if(ledger_sign = 1, '"),
     Mutant(MEASURES, "' is null, 0, ledger_sign)'", "' is not null, 0, ledger_sign)'"),
-    Mutant(MERGED, "~ wrong ~ '), sum(ledger_sign) <> 0)'", "~ wrong ~ '), sum(ledger_sign) = 0)'"),
-    Mutant(MERGED, "'if(sum(ledger_sign) < 0, raise_error('", "'if(sum(ledger_sign) > 0, raise_error('"),
+    Mutant(MERGED, "~ stop ~ ', sum(ledger_sign) <> 0)'", "~ stop ~ ', sum(ledger_sign) = 0)'"),
+    Mutant(MERGED, "'if(sum(ledger_sign) < 0, '", "'if(sum(ledger_sign) > 0, '"),
     Mutant(MERGED, "~ value.name) }} > 0", "~ value.name) }} < 0", "projections"),
     Mutant(MERGED, "~ name ~ '), 0) <> 0')", "~ name ~ '), 0) = 0')", "refreshed"),
     Mutant(MERGED, "' = 0, 0, ' ~ times", "' <> 0, 0, ' ~ times"),
@@ -196,7 +195,7 @@ MUTANTS = [
     Mutant(PROJECT, "'if(grouping_id() = '", "'if(grouping_id() <> '"),
     Mutant(MEASURES, "~ ' = ' ~ sql ~ ', ledger_sign, 0)'", "~ ' <> ' ~ sql ~ ', ledger_sign, 0)'", "generic_tests"),
     Mutant(MEASURES, "' < 0, substr('", "' > 0, substr('", "projections"),
-    Mutant(MEASURES, ") < double('infinity')", ") >= double('infinity')", "projections"),
+    Mutant(MEASURES, ") < double('infinity')", ") >= double('infinity')"),
     Mutant(MEASURES, "~ ') = 0, null, '", "~ ') <> 0, null, '"),
     Mutant(WATERMARK, "built_from.signature != signature", "built_from.signature == signature", "projections"),
     Mutant(WATERMARK, "and upto != read.base", "and upto == read.base", "measures"),
@@ -225,7 +224,7 @@ MUTANTS = [
     ),
     Mutant(MANIFEST, "where ledger_batch = least", "where ledger_batch = greatest", "tools"),
     Mutant(MANIFEST, "ledger_batch <= greatest", "ledger_batch >= greatest", "tools"),
-    Mutant(PLAN, "numbers.append(collapsing._upto_read_by(reader, model) or 0)", "numbers.append(0)", "joined"),
+    Mutant(PLAN, "numbers.append(collapsing._watermark_of_reader(reader, model) or 0)", "numbers.append(0)", "joined"),
     Mutant(
         "storage/batches.sql",
         "batches.base + 1 if batches.base else batches.first",
@@ -235,11 +234,11 @@ MUTANTS = [
     Mutant("batch/bad_rows.sql", "suffix=' is null'", "suffix=' is not null'", "materializations"),
     Mutant("rejects.sql", "' where block is not null)'", "' where block is null)'", "bad_rows"),
     Mutant(BASE, "where ledger_sign in (0, 1)", "where ledger_sign in (1)", "optimize"),
-    Mutant(BASE, "'ledger_batch desc, ledger_sign desc'", "'ledger_batch, ledger_sign desc'", "optimize"),
+    Mutant(BASE, "settings.key, engine.last_state)", "settings.key, engine.last_state | replace('desc', ''))", "optimize"),
     # joined ledgers
     Mutant("joins/changes.sql", "min_by(if(ledger_sign = -1", "max_by(if(ledger_sign = -1", "joined"),
     Mutant("joins/changes.sql", "struct(ledger_batch, ledger_sign)) = 1", "struct(ledger_batch, ledger_sign)) <> 0", "joined"),
-    Mutant("joins/changes.sql", "'ledger_batch desc, ledger_sign desc'", "'ledger_batch, ledger_sign desc'", "joined"),
+    Mutant(BASE, "_engine(settings).last_state) %}", "_engine(settings).last_state | replace('desc', '')) %}", "joined"),
     Mutant("joins/changes.sql", "left anti join {{ moved }} on", "left semi join {{ moved }} on", "joined"),
     Mutant("sql/columns.sql", "set same = one ~ ' <=> ' ~ other", "set same = one ~ ' = ' ~ other", "joined"),
     Mutant("joins/rows.sql", "as now\n    left anti join", "as now\n    left semi join", "joined"),
@@ -249,7 +248,7 @@ MUTANTS = [
     Mutant("joins/rows.sql", "'sign', -1, 'image', ledger_before), named", "'sign', 1, 'image', ledger_before), named", "joined"),
     Mutant("joins/watermark.sql", "after > side.upto %}", "after < 0 %}", "joined"),
     Mutant("batch/rules.sql", "changes.other or collapsing._keeps_what_it_reads(settings)", "changes.other", "refreshed"),
-    Mutant("storage/batches.sql", "', raise_error(' ~ moved ~ '), true)'", "', true, true)'", "refreshed"),
+    Mutant("storage/batches.sql", "', ' ~ stop ~ ', true)'", "', true, true)'", "refreshed"),
     Mutant("storage/lock.sql", "collapsing._lock_on(relation).run == stale.run", "true", "two_runs"),
     Mutant("joins/plan.sql", "profile.count > settings.rebuild_share * live", "profile.count > live", "joined"),
 ]

@@ -6,7 +6,7 @@
     {% set reasons, blocks = {}, [settings.block] if settings.block else [] %}
     {% set needed = {'null_block': blocks, 'null_key': settings.key, 'null_version': settings.version} %}
     {% for reason, columns in needed.items() if columns %}
-        {% do reasons.update({reason: collapsing._row_list(columns, suffix=' is null', between=' or ')}) %}
+        {% do reasons.update({reason: collapsing._column_list(columns, suffix=' is null', between=' or ')}) %}
     {% endfor %}
     {% set mark, values = [settings.sign, '(1, -1)'] if settings.sign else [settings.is_deleted, '(0, 1)'] %}
     {% do reasons.update({'bad_sign': 'coalesce(' ~ collapsing._as_number(mark) ~ ' not in ' ~ values ~ ', true)'}) if mark %}
@@ -46,7 +46,7 @@
             ) %}
                 {% do samples.append(key ~ (' in block ' ~ (token if token is not none else 'NULL') if settings.block else '')) %}
             {% endfor %}
-            {% set found = collapsing._counted(batch.bad[reason], 'row') %}
+            {% set found = collapsing._with_noun(batch.bad[reason], 'row') %}
             {% do lines.append(reason ~ ': ' ~ found ~ ', for example ' ~ samples | join('; ')) %}
         {% endif %}
     {% endfor %}
@@ -87,9 +87,9 @@
         where {{ collapsing._is_block_in(settings, columns, batch.blocks | map(attribute='token') | list) }}
             and ({{ collapsing._is_bad(settings) }})
     {% endset %}
-    {% do collapsing._execute(collapsing._overwrite(rejects, rejected, batch.number, ledger, values)) %}
-    {% do exceptions.warn(
-        "collapsing: model '" ~ model.name ~ "': bad rows were rejected into " ~ rejects ~ ', ledger_batch ' ~ batch.number ~ ' ('
+    {% do collapsing._execute(collapsing._overwrite_sql(rejects, rejected, batch.number, ledger, values)) %}
+    {% do collapsing._warn(
+        model.name, "bad rows were rejected into " ~ rejects ~ ', ledger_batch ' ~ batch.number ~ ' ('
         ~ batch.bad.items() | map('join', ': ') | join(', ') ~ ')'
     ) %}
 {% endmacro %}

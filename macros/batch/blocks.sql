@@ -120,7 +120,7 @@
             group by 1
         ) as arrived
         inner join {{ collapsing._beside(ledger, 'manifest') }} as folded on folded.block = arrived.ledger_block
-        where {{ collapsing._is_folded(batches, manifest) }} and ({{ changes | join(' or ') }})
+        where {{ collapsing._is_folded(batches, manifest.unread) }} and ({{ changes | join(' or ') }})
         order by 1
         limit 3
     {% endset %}
@@ -136,7 +136,7 @@
             ~ '. Stage what is new under a token of its own, or rebuild the ledger with --full-refresh (setting on_changed_block: '
             ~ settings.on_changed_block ~ ')' %}
         {% do collapsing._raise(model.name, message) if settings.on_changed_block == 'fail' %}
-        {% do exceptions.warn("collapsing: model '" ~ model.name ~ "': " ~ message) %}
+        {% do collapsing._warn(model.name, message) %}
     {% endif %}
 {% endmacro %}
 

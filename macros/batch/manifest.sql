@@ -17,6 +17,7 @@
 {#
     Returns, of a ledger that has the batches `batches`,
         undone         pairs [undo or redo, the batch that it takes back], newest first, without those that were taken back themselves
+        voided         the numbers of both of each pair: no lookup may see their rows
         undos          numbers of all undos and redos
         unread         batches whose blocks count as unread again
         folded         `with_blocks`: the blocks that are folded, [{block, planned_in, packed, bucket}], block as _carried_text has it
@@ -25,7 +26,7 @@
     One row of JSON, by one task: dbt guesses types from each cell of a result, and there may be ten thousand blocks.
 #}
 {% macro _manifest_of(ledger, batches, with_blocks=false) %}
-    {% set found = {'undone': [], 'undos': [], 'unread': [], 'folded': [], 'begun_at': 0} %}
+    {% set found = {'undone': [], 'voided': [], 'undos': [], 'unread': [], 'folded': [], 'begun_at': 0} %}
     {% set manifest = load_relation(collapsing._beside(ledger, 'manifest')) %}
     {% do return(found) if not batches or manifest is none %}
     {% set sql %}
@@ -46,6 +47,7 @@
     {#- an undo that was itself taken back, by a redo, undoes nothing -#}
     {% for undo in undos if undo.planned_in not in found.undone | map('last') %}
         {% do found.undone.append([undo.planned_in, undo.undoes]) %}
+        {% do found.voided.extend([undo.planned_in, undo.undoes]) %}
         {% do found.unread.append(undo.undoes) if undo.unread %}
     {% endfor %}
     {% do found.folded.extend(fromjson(row[2]) | rejectattr('planned_in', 'in', found.unread)) if with_blocks %}
@@ -76,11 +78,11 @@
 {% endmacro %}
 
 
-{# Returns SQL that is true for the rows of the manifest about blocks that are folded, and do not count as unread again. #}
-{% macro _is_folded(batches, manifest) %}
+{# Returns SQL that is true for the rows of the manifest about folded blocks, but for those of the batches `besides`. #}
+{% macro _is_folded(batches, besides=[]) %}
     {{ return(
         collapsing._is_committed(batches) ~ ' and block is not null'
-        ~ (' and planned_in not in (' ~ manifest.unread | join(', ') ~ ')' if manifest.unread)
+        ~ (' and planned_in not in (' ~ besides | join(', ') ~ ')' if besides)
     ) }}
 {% endmacro %}
 
@@ -142,7 +144,7 @@
         from values {{ blocks | join(', ') }} as planned (block, staged, modified)
     {% endset %}
     {% if stored_as > 0 %}
-        {% do collapsing._execute(collapsing._overwrite(manifest, rows, stored_as, ledger)) %}
+        {% do collapsing._execute(collapsing._overwrite_sql(manifest, rows, stored_as, ledger)) %}
     {% else %}
         {% do collapsing._drop_range(manifest, stored_as, stored_as, ledger) %}
         {% set history %}
@@ -151,7 +153,7 @@
             from {{ manifest }}
             where block is null and {{ collapsing._is_committed(collapsing._batches_of(ledger)) }}
         {% endset %}
-        {% do collapsing._execute(collapsing._append(
+        {% do collapsing._execute(collapsing._append_sql(
             manifest, 'select *, ' ~ stored_as ~ ' as ledger_batch from (' ~ rows ~ ' union all ' ~ history ~ ')', stored_as, ledger
         )) %}
     {% endif %}
@@ -165,9 +167,9 @@
         {#- what a killed optimize has left under this number -#}
         {% do collapsing._drop_range(manifest, -upto, -upto, ledger) %}
         {% set names = collapsing._describe(manifest).columns | map(attribute='name') | reject('equalto', 'ledger_batch') %}
-        {% do collapsing._execute(collapsing._append(
+        {% do collapsing._execute(collapsing._append_sql(
             manifest,
-            'select /*+ coalesce(1) */ ' ~ collapsing._row_list(names) ~ ', ' ~ -upto ~ ' as ledger_batch\nfrom ' ~ manifest
+            'select /*+ coalesce(1) */ ' ~ collapsing._column_list(names) ~ ', ' ~ -upto ~ ' as ledger_batch\nfrom ' ~ manifest
             ~ '\nwhere ' ~ collapsing._is_committed(batches) ~ ' and ledger_batch <= ' ~ upto,
             -upto, ledger
         )) %}
@@ -178,14 +180,14 @@
 {# Returns what can stand behind `from` for the visible rows of a ledger, without batches taken back and their undos. #}
 {% macro _rows_not_undone(ledger) %}
     {% set rows = collapsing._visible_rows(ledger) %}
-    {% set undone = collapsing._manifest_of(ledger, collapsing._batches_of(collapsing._named(ledger))).undone | sum(start=[]) %}
-    {{ return(collapsing._rows_not_in(rows, undone)) }}
+    {% set manifest = collapsing._manifest_of(ledger, collapsing._batches_of(collapsing._plain(ledger))) %}
+    {{ return(collapsing._rows_not_in(rows, manifest.voided)) }}
 {% endmacro %}
 
 
-{# Returns what can stand behind `from` for rows without those of batches that were taken back and of their undos. #}
-{% macro _rows_not_in(rows, undone) %}
-    {{ return('(select * from ' ~ rows ~ ' where ledger_batch not in (' ~ undone | join(', ') ~ '))' if undone else rows) }}
+{# Returns what can stand behind `from` for rows without those of some batches. #}
+{% macro _rows_not_in(rows, batches) %}
+    {{ return('(select * from ' ~ rows ~ ' where ledger_batch not in (' ~ batches | join(', ') ~ '))' if batches else rows) }}
 {% endmacro %}
 
 
@@ -200,7 +202,7 @@
     from {{ collapsing._beside(ledger, 'manifest') }} as manifest
     cross join (
         select min(ledger_batch) as least, max(abs(ledger_batch)) as greatest
-        from {{ collapsing._named(ledger) }}
+        from {{ collapsing._plain(ledger) }}
     )
     where ledger_batch = least or (ledger_batch > abs(least) and ledger_batch <= greatest)
 )

@@ -5,7 +5,7 @@
     token is among them: it is bad, and has to be seen.
 #}
 {% macro _cache_unread(query, ledger, settings, columns, folded, number) %}
-    {% set names = collapsing._row_list(columns | map(attribute='name')) %}
+    {% set names = collapsing._column_list(columns | map(attribute='name')) %}
     {% set file = ', input_file_name() as ledger_file' if collapsing._reads_named_files(query, settings) else '' %}
     {% set stage = collapsing._in_shard('(\n' ~ query ~ '\n)', settings) %}
     {% set view = collapsing._cache(
@@ -23,10 +23,10 @@
         blocks   [{token, rows, modified}] of their blocks, in token order; tokens as _carried_text has them, and `modified`, in microseconds
                  since 1970, when the newest of the files that were read was written, where the stage tells
         bad      {reason: rows} of rows that cannot be folded
-        unread   SQL that is true for the rows to fold; none for all
+        takes    SQL that is true for the rows to fold; none for all
         bounds   SQL over the ledger's key columns, alias `stored`: outside of it no key of the batch can lie; or none
         within   the same over the key columns of the unread rows
-        undone   batches that were taken back, and those that took them back: no lookup may see them
+        voided   batches that were taken back, and those that took them back: no lookup may see them
 #}
 {% macro _plan_batch(unread, ledger, settings, columns, number, manifest) %}
     {% set batch = collapsing._profile_unread(unread.view, settings, columns) %}
@@ -41,7 +41,7 @@
     {% do conditions.append('not (' ~ collapsing._is_bad(settings) ~ ')') if batch.bad or may_grow %}
     {% do conditions.append(batch.within) if batch.within and may_grow %}
     {% do batch.update({
-        'number': number, 'is_numbered': true, 'unread': conditions | join(' and ') or none, 'undone': manifest.undone
+        'number': number, 'is_numbered': true, 'takes': conditions | join(' and ') or none, 'voided': manifest.voided
     }) %}
     {{ return(batch) }}
 {% endmacro %}
@@ -135,10 +135,10 @@ order by is_total, arrival
     {% do batch.update({'each_key_once': not ledger and collapsing._has_each_key_once(unread, settings, batch)}) %}
     {% set view = collapsing._cache(
         this, 'classified',
-        'with\n\n' ~ collapsing._classification(unread, ledger, settings, columns, batch) ~ '\n\nselect * from classified',
+        'with\n\n' ~ collapsing._classified_batch(unread, ledger, settings, columns, batch) ~ '\n\nselect * from classified',
         is_costly=not batch.each_key_once
     ) %}
-    {% do batch.update(collapsing._counts_of_batch(view, ledger, settings, columns, batch.undone)) %}
+    {% do batch.update(collapsing._counts_of_batch(view, ledger, settings, columns, batch.voided)) %}
     {% do batch.update({'decisions': dict(batch.bad, **batch.decisions)}) %}
     {{ return(view) }}
 {% endmacro %}
@@ -154,8 +154,8 @@ order by is_total, arrival
     {% do return(false)
         if batch.rows < 100000 or not engine.looks_up or engine.unread or not collapsing._is_sole_writer() or not settings.block %}
     {{ return(not collapsing._rows_of(
-        'select count_if(ledger_rows > 1) from (select count(*) as ledger_rows from ' ~ unread ~ (' where ' ~ batch.unread if batch.unread)
-        ~ ' group by ' ~ collapsing._row_list(settings.key) ~ ')'
+        'select count_if(ledger_rows > 1) from (select count(*) as ledger_rows from ' ~ unread ~ (' where ' ~ batch.takes if batch.takes)
+        ~ ' group by ' ~ collapsing._column_list(settings.key) ~ ')'
     )[0][0]) }}
 {% endmacro %}
 
@@ -164,9 +164,9 @@ order by is_total, arrival
     Returns {decisions, states, cancels, tombstones}, counted from the cached rows of `view`. No query names them twice: Spark numbers the
     CTEs of a plan through, and takes the second occurrence of a cached plan that has any for another plan, which it works out again.
 #}
-{% macro _counts_of_batch(view, ledger, settings, columns, undone) %}
+{% macro _counts_of_batch(view, ledger, settings, columns, voided) %}
     {% set counts = {'decisions': {}, 'states': 0, 'cancels': 0, 'tombstones': 0} %}
-    {% set of_signs, counted = [], settings.count_decisions and settings.block %}
+    {% set of_signs, counts_decisions = [], settings.count_decisions and settings.block %}
     {% set one_pass = not (settings.combine or collapsing._engine(settings).keeps_every_row) %}
     {% for sign in [1, -1, 0] %}
         {% do of_signs.append(
@@ -179,24 +179,24 @@ order by is_total, arrival
             from (
                 select
                     ledger_decision,
-                    if({{ collapsing._is_appended(settings) }}, {{ collapsing._appended_signs(settings, ledger) }}, array()) as ledger_signs
+                    if({{ collapsing._is_applied(settings) }}, {{ collapsing._signs_of_event(settings, ledger) }}, array()) as ledger_signs
                 from {{ view }}
             )
             group by ledger_decision
         {% endset %}
     {% else %}
         {% set sql = "select 'appended', 0, " ~ of_signs | join(', ') ~ ' from ('
-            ~ collapsing._appended_by(view, ledger, settings, columns, undone) ~ ')' %}
+            ~ collapsing._rows_to_append(view, ledger, settings, columns, voided) ~ ')' %}
     {% endif %}
     {% set rows = collapsing._rows_of(sql) | list %}
     {% do rows.extend(
         collapsing._rows_of('select ledger_decision, count(*), 0, 0, 0 from ' ~ view ~ ' group by ledger_decision')
-    ) if counted and not one_pass %}
+    ) if counts_decisions and not one_pass %}
     {% for row in rows | sort(attribute=0) %}
         {% do counts.update({
             'states': counts.states + row[2], 'cancels': counts.cancels + row[3], 'tombstones': counts.tombstones + row[4]
         }) %}
-        {% do counts.decisions.update({row[0]: row[1]}) if counted and row[0] != 'appended' %}
+        {% do counts.decisions.update({row[0]: row[1]}) if counts_decisions and row[0] != 'appended' %}
     {% endfor %}
     {{ return(counts) }}
 {% endmacro %}
@@ -207,8 +207,8 @@ order by is_total, arrival
     {% do return('no new blocks' if settings.block else 'no new rows') if not batch.committed %}
     {% set decisions = batch.decisions | dictsort | map('join', ' ') | join(', ') %}
     {{ return(
-        'batch ' ~ batch.number ~ ': ' ~ (collapsing._counted(batch.blocks | length, 'block') ~ ', ' if batch.blocks)
-        ~ collapsing._counted(batch.rows, 'row')
+        'batch ' ~ batch.number ~ ': ' ~ (collapsing._with_noun(batch.blocks | length, 'block') ~ ', ' if batch.blocks)
+        ~ collapsing._with_noun(batch.rows, 'row')
         ~ (' (' ~ decisions ~ ')' if decisions else '')
     ) }}
 {% endmacro %}
@@ -223,7 +223,7 @@ order by is_total, arrival
     {% set earlier = collapsing._batches_of(collapsing._beside(ledger, 'manifest'), ledger) %}
     {% set numbers = [earlier.last if earlier else 0] %}
     {% for reader in collapsing._readers_of(model) %}
-        {% do numbers.append(collapsing._upto_read_by(reader, model) or 0) %}
+        {% do numbers.append(collapsing._watermark_of_reader(reader, model) or 0) %}
     {% endfor %}
     {{ return(1 + (numbers | max)) }}
 {% endmacro %}

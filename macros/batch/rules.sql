@@ -100,7 +100,7 @@
 {# Returns whether the table of a ledger or projection lacks columns that its stage or its settings have. #}
 {% macro _awaits_columns(relation) %}
     {% set node = collapsing._model_of(relation) %}
-    {% if collapsing._kind_if_any(node) == 'projection' %}
+    {% if collapsing._is_projection(node) %}
         {% set settings = collapsing._projection_settings(node) %}
         {% set names = settings.group_by | list %}
         {% for measure in collapsing._measures_with_partials(settings.measures) %}
@@ -164,27 +164,26 @@
     {% set manifest = collapsing._manifest_of(ledger, batches) %}
     {% set undone = manifest.undone | rejectattr(1, 'in', manifest.undos) | map('last') | sort %}
     {% set read = undone | reject('in', manifest.unread) | join(', ') %}
-    {% do exceptions.warn(
-        "collapsing: model '" ~ model.name ~ "': the full refresh reads the whole stage, also the blocks of what undo has taken back (batch " ~ read
+    {% do collapsing._warn(
+        model.name, "the full refresh reads the whole stage, also the blocks of what undo has taken back (batch " ~ read
         ~ '): remove from the stage the rows that must not come back'
     ) if read %}
-    {% set manifest = load_relation(collapsing._beside(ledger, 'manifest')) %}
-    {% set folded = collapsing._is_committed(batches) ~ ' and block is not null'
-        ~ (' and planned_in not in (' ~ undone | join(', ') ~ ')' if undone) %}
-    {% if not settings.block and manifest is not none
-        and collapsing._rows_of('select 1 from ' ~ manifest ~ ' where ' ~ folded ~ ' limit 1') %}
+    {% set beside = load_relation(collapsing._beside(ledger, 'manifest')) %}
+    {% set folded = collapsing._is_folded(batches, besides=undone) %}
+    {% if not settings.block and beside is not none
+        and collapsing._rows_of('select 1 from ' ~ beside ~ ' where ' ~ folded ~ ' limit 1') %}
         {{ collapsing._raise(
             model.name, "it has folded blocks, and without the setting 'block' a full refresh cannot tell whether the stage still has them all:"
             ~ ' to build the ledger from what is left, drop the table ' ~ ledger ~ ' first'
         ) }}
-    {% elif settings.block and manifest is not none %}
+    {% elif settings.block and beside is not none %}
         {% set row = collapsing._rows_of(
-            "select count(*), concat_ws(', ', slice(sort_array(collect_list(block)), 1, 3)) from (select block from " ~ manifest
+            "select count(*), concat_ws(', ', slice(sort_array(collect_list(block)), 1, 3)) from (select block from " ~ beside
             ~ ' where ' ~ folded ~ ' except select ' ~ collapsing._token(settings, columns) ~ ' from (\n' ~ query ~ '\n))'
         )[0] %}
         {% if row[0] %}
             {{ collapsing._raise(
-                model.name, ('--full-refresh' if flags.FULL_REFRESH else 'full_refresh: true') ~ ' would lose ' ~ collapsing._counted(row[0], 'block') ~ ' folded before, of which the stage '
+                model.name, ('--full-refresh' if flags.FULL_REFRESH else 'full_refresh: true') ~ ' would lose ' ~ collapsing._with_noun(row[0], 'block') ~ ' folded before, of which the stage '
                 ~ collapsing._stage_name(query) ~ " has no row under the same token, for example: " ~ row[1]
                 ~ '. Keep the ledger by the config full_refresh: false; or, to build it from what is left, drop the table ' ~ ledger ~ ' first'
             ) }}

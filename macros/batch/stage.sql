@@ -75,7 +75,7 @@
             {% set given = column.name ~ ', which is ' ~ column.dtype %}
             {% if setting == 'block' and ('<' in column.dtype or column.dtype == 'variant') %}
                 {{ collapsing._raise_setting(settings.model, 'block', 'a column of a type that has one text for each value', given) }}
-            {% elif not collapsing._comparable_columns([column]) %}
+            {% elif not collapsing._is_comparable(column.dtype) %}
                 {{ collapsing._raise_setting(settings.model, setting, 'a column of a type that Spark can order', given) }}
             {% elif setting == 'key' and settings.shards and collapsing._has_collation(column.dtype) %}
                 {{ collapsing._raise_setting(
@@ -133,9 +133,9 @@
 
 {# Returns the columns that a ledger keeps: not the token or delete mark, unless rows are identified, ordered or signed by it. #}
 {% macro _kept_columns(columns, settings) %}
-    {% set marks = [settings.block, settings.is_deleted] + ([] if settings.is_signed else [settings.sign]) %}
+    {% set not_kept = [settings.block, settings.is_deleted] + ([] if settings.is_signed else [settings.sign]) %}
     {% set used = settings.key + settings.version + settings.order_by + settings.partition_by %}
-    {{ return(columns | rejectattr('name', 'in', marks | reject('in', used) | list) | list) }}
+    {{ return(columns | rejectattr('name', 'in', not_kept | reject('in', used) | list) | list) }}
 {% endmacro %}
 
 

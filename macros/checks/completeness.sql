@@ -63,8 +63,8 @@ order by ledger_key, ledger_block, finding, expected, actual
     by version, order_by and sign, because a stage that is a view may return other values today.
 #}
 {% macro _rows_of_all(ledger, stage, settings, decided, token) -%}
-{%- set key = 'struct(' ~ collapsing._row_list(settings.key) ~ ')' -%}
-{%- set ordering = collapsing._row_list((settings.version + settings.order_by) | unique | list) -%}
+{%- set key = 'struct(' ~ collapsing._column_list(settings.key) ~ ')' -%}
+{%- set ordering = collapsing._column_list((settings.version + settings.order_by) | unique | list) -%}
 {%- set ordering = ', ' ~ ordering if ordering -%}
 rows_of_all as (
     select
@@ -199,7 +199,7 @@ planned as (
         ledger_batch
     from {{ collapsing._beside(ledger, 'manifest') }}
     where
-        {{ collapsing._is_folded(batches, manifest) }}
+        {{ collapsing._is_folded(batches, manifest.unread) }}
 ),
 
 staged_blocks as (
@@ -216,8 +216,8 @@ compared as (
     left join staged_blocks on planned.ledger_block = staged_blocks.ledger_block
     where
         planned.ledger_batch > 0
-        {%- if manifest.undone %}
-        and planned.ledger_batch not in ({{ manifest.undone | sum(start=[]) | join(', ') }})
+        {%- if manifest.voided %}
+        and planned.ledger_batch not in ({{ manifest.voided | join(', ') }})
         {%- endif %}
     group by planned.ledger_batch
     having bool_and(planned.staged <=> staged_blocks.staged)
@@ -253,7 +253,7 @@ select
         stored.ledger_block,
         0 as expected,
         count(*) as actual
-    from {{ collapsing._rows_not_in(rows, manifest.undone | sum(start=[])) }} as stored
+    from {{ collapsing._rows_not_in(rows, manifest.voided) }} as stored
     left anti join planned
         on
             stored.ledger_block = planned.ledger_block
@@ -262,7 +262,7 @@ select
     left anti join (
         select block as ledger_block
         from {{ collapsing._beside(ledger, 'manifest') }}
-        where {{ collapsing._is_committed(batches) }} and block is not null
+        where {{ collapsing._is_folded(batches) }}
     ) as named
         on stored.ledger_block = named.ledger_block and stored.ledger_batch < 0
     where stored.ledger_block is not null

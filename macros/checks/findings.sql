@@ -3,43 +3,43 @@
     (ClickHouse's logical error) means that rows were inserted twice, or that some are missing.
 #}
 {% macro _findings(ledger, settings, columns) %}
-{%- set key = collapsing._row_list(settings.key) -%}
+{%- set key = collapsing._column_list(settings.key) -%}
 {%- set is_signed = settings.is_signed -%}
-{%- set history = key ~ (', ' ~ collapsing._row_list(settings.version) if is_signed and settings.version else '') -%}
-{%- set counted = collapsing._row_as_json(settings.key)
+{%- set by = key ~ (', ' ~ collapsing._column_list(settings.version) if is_signed and settings.version else '') -%}
+{%- set figures = collapsing._row_as_json(settings.key)
     ~ ' as ledger_key,\n    count_if(ledger_sign = 1) as states, count_if(ledger_sign = -1) as cancels' -%}
 select
     'surplus' as finding,
-    {{ counted }}
+    {{ figures }}
 from {{ ledger }}
-group by {{ history }}
+group by {{ by }}
 having {{ 'abs(sum(ledger_sign)) > 1' if is_signed else 'sum(ledger_sign) not in (0, 1)' }}
 {%- if not is_signed %}
 union all
 select
     'cancel_without_state' as finding,
-    {{ counted }}
+    {{ figures }}
 from {{ ledger }}
 where ledger_sign <> 0
-group by {{ collapsing._row_list(collapsing._comparable_columns(columns) | reject('in', collapsing._system_columns()) | list) }}
+group by {{ collapsing._column_list(collapsing._comparable_columns(columns) | reject('in', collapsing._system_columns()) | list) }}
 having sum(ledger_sign) < 0
 {%- endif %}
 {%- set engine = collapsing._engine(settings) %}
-{%- if engine.tombstones and engine.cancels %}
+{%- if engine.tombstones %}
 union all
 select
     'versions_not_rising' as finding,
-    {{ counted }}
+    {{ figures }}
 from (
     select
         *,
-        lag(struct({{ collapsing._row_list(settings.version) }}, ledger_sign = 0)) over (
+        lag(struct({{ collapsing._column_list(settings.version) }}, ledger_sign = 0)) over (
             partition by {{ key }} order by ledger_batch
         ) as ledger_before
     from {{ ledger }}
     where ledger_sign <> -1
 )
-where {{ adapter.quote(settings.key[0]) }} is not null and struct({{ collapsing._row_list(settings.version) }}, ledger_sign = 0) <= ledger_before
+where {{ adapter.quote(settings.key[0]) }} is not null and struct({{ collapsing._column_list(settings.version) }}, ledger_sign = 0) <= ledger_before
 group by {{ key }}
 {%- endif %}
 {% endmacro %}

@@ -25,7 +25,7 @@ live as (
         {{ sql }} as ledger_group_{{ loop.index }},
         {%- endfor %}
         *
-    from {{ collapsing._read_by(projection, node) }}
+    from {{ collapsing._final_of_source(projection, node) }}
 ),
 
 -- their aggregate, from nothing
@@ -52,7 +52,7 @@ union all
 select 'expected' as only_in, expected.*
 from expected
 left anti join actual on {{ same }}
-order by {{ collapsing._row_list(groups + ['only_in']) }}
+order by {{ collapsing._column_list(groups + ['only_in']) }}
 {% endmacro %}
 
 
@@ -72,7 +72,7 @@ order by {{ collapsing._row_list(groups + ['only_in']) }}
 
 
 {# Returns the final of what a projection reads, as of the last batch that the projection has read: it may lag behind. #}
-{% macro _read_by(projection, node) %}
+{% macro _final_of_source(projection, node) %}
     {% set sources = collapsing._sources_of(node) %}
     {% if sources | length != 1 %}
         {{ collapsing._raise(

@@ -9,9 +9,7 @@
         'ignores': ['version', 'deletes', 'partition_by', 'tombstone_retention'],
         'because': 'rows count in the order in which they arrive',
         'looks_up': true,
-        'order': '',
         'last_arrival': true,
-        'last_state': 'ledger_batch desc, ledger_sign desc',
         'applies': 'if(\n                incoming.ledger_delete,'
             ~ '\n                not {same_content},\n                '
             ~ ('true' if settings.combine else 'coalesce(last_state.ledger_sign, -1) = -1 or not {same_row}') ~ '\n            )',
@@ -46,7 +44,7 @@
     optimize up to there keeps one row of them, after which a later row of the key does not leave what it would have left before.
 #}
 {% macro _keys_out_of_balance(rows, settings) -%}
-{%- set key = collapsing._row_list(settings.key) -%}
+{%- set key = collapsing._column_list(settings.key) -%}
 select distinct {{ key }}
 from (
     select
@@ -74,7 +72,7 @@ where not (ledger_batch <=> ledger_next) and abs(ledger_net) > 1
     cancel; else nothing.
 #}
 {% macro _uncollapsed_rows(rows, settings) -%}
-{%- set key = collapsing._row_list(settings.key) -%}
+{%- set key = collapsing._column_list(settings.key) -%}
 (
     select *
     from (

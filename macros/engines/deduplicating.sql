@@ -5,8 +5,6 @@
         'ignores': ['version', 'sign', 'partition_by', 'tombstone_retention', 'is_deleted', 'deletes', 'combine'],
         'because': 'the first row of a key wins',
         'looks_up': true,
-        'order': '',
-        'last_state': 'ledger_batch desc',
         'applies': 'last_state.ledger_sign is null',
         'otherwise': 'duplicate',
         'adds_up': true

@@ -12,11 +12,12 @@
         keeps_every_row  whether rows are appended as they are, and the live ones are determined when the ledger is read
         order            SQL by which the rows of a key in a batch count, the one that decides first; arrival settles the rest
         last_arrival     whether among equals the last to arrive decides, not the first
-        last_state       SQL by which the rows that the ledger has of a key are ordered, the last state first
+        last_state       SQL by which the rows that the ledger has of a key are ordered, the last state first; by default the newest batch, in
+                         it the state row or tombstone before the cancel row
         applies          SQL over `incoming` and `last_state`, true for a row that its key's last state does not keep out
         sequence         columns by which `combine` orders the events of a key; order_by and the rest of the row settle what is left
         in_sequence      `applies` between two events of a key that `combine` folds one after the other, `new` and `old`
-        rank_in_sequence SQL that is 1 for each event that follows those before it in the sequence; `{history}` stands for the columns
+        rank_in_sequence SQL that is 1 for each event that follows those before it in the sequence; `{key}` stands for the columns
                          that separate keys, `{arrival}` for the order of arrival
         otherwise        the decision about a row that could apply, and another row of its key and batch did instead
         cancels          whether the last state is cancelled when an event applies
@@ -31,11 +32,11 @@
                          an optimize
 #}
 {% macro _engine(settings) %}
-    {% set names = ['_engine_' ~ settings.engine] %}
-    {% do names.append(names[0] ~ '__signed') if settings.input == 'signed' %}
-    {% do names.append(names[0] ~ '__unversioned_deletes') if settings.deletes == 'unversioned' and settings.input != 'signed' %}
-    {% set found = names | select('in', collapsing) | list %}
-    {{ return(dict(collapsing[found[-1]](settings), variant=found[-1])) }}
+    {% set variant = '__signed' if settings.input == 'signed'
+        else '__unversioned_deletes' if settings.deletes == 'unversioned' else '' %}
+    {% set plain = '_engine_' ~ settings.engine %}
+    {% set rules = collapsing[plain ~ variant if plain ~ variant in collapsing else plain](settings) %}
+    {{ return(dict({'last_state': 'ledger_batch desc, ledger_sign desc'}, **rules)) }}
 {% endmacro %}
 
 
@@ -54,8 +55,8 @@
 {% macro _compares(settings, one, comparison, other) %}
     {% set begins, ends = ['struct(', ')'] if settings.version | length > 1 else ['', ''] %}
     {{ return(
-        begins ~ collapsing._row_list(settings.version, one) ~ ends ~ ' ' ~ comparison ~ ' '
-        ~ begins ~ collapsing._row_list(settings.version, other) ~ ends
+        begins ~ collapsing._column_list(settings.version, one) ~ ends ~ ' ' ~ comparison ~ ' '
+        ~ begins ~ collapsing._column_list(settings.version, other) ~ ends
     ) }}
 {% endmacro %}
 
@@ -66,5 +67,5 @@
     tombstone is needed; rules of the fold are not asked for.
 #}
 {% macro _engine_joined(settings) %}
-    {{ return({'cancels': true, 'adds_up': true}) }}
+    {{ return({'adds_up': true}) }}
 {% endmacro %}

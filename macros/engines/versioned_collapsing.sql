@@ -9,12 +9,11 @@
         'because': 'the newest version of a key is live',
         'looks_up': true,
         'repeatable': true,
-        'order': collapsing._row_list(settings.version, suffix=' desc') ~ ', ledger_delete desc',
-        'last_state': 'ledger_batch desc',
+        'order': collapsing._column_list(settings.version, suffix=' desc') ~ ', ledger_delete desc',
         'applies': collapsing._is_newer(settings, 'incoming', 'last_state'),
         'sequence': settings.version + ['ledger_delete', 'ledger_arrival'],
         'in_sequence': collapsing._is_newer(settings, 'new', 'old'),
-        'rank_in_sequence': 'row_number() over (partition by {history}, ' ~ collapsing._row_list(settings.version)
+        'rank_in_sequence': 'row_number() over (partition by {key}, ' ~ collapsing._column_list(settings.version)
             ~ ', ledger_delete order by {arrival})',
         'otherwise': 'tie' if settings.combine else 'superseded',
         'cancels': true,
@@ -54,7 +53,7 @@
 
 {# Returns a query of the keys of signed rows that have more than one live row, or a cancel row without its state row. #}
 {% macro _keys_of_unpaired_rows(rows, settings) %}
-    {% set key = collapsing._row_list(settings.key) %}
+    {% set key = collapsing._column_list(settings.key) %}
     {{ return(
         'select ' ~ key ~ ' from ' ~ collapsing._unpaired_rows(rows, settings) ~ ' group by ' ~ key ~ ' having count(*) > 1 or min(ledger_sign) < 1'
     ) }}
@@ -67,7 +66,7 @@
     are never paired, one stands at each height, the last to reach it.
 #}
 {% macro _unpaired_rows(rows, settings) -%}
-{%- set pair = collapsing._row_list(settings.key + settings.version) -%}
+{%- set pair = collapsing._column_list(settings.key + settings.version) -%}
 (
     select *
     from (
@@ -100,13 +99,12 @@
 #}
 {% macro _engine_versioned_collapsing__unversioned_deletes(settings) %}
     {% set is_newer = collapsing._compares(settings, 'incoming', '>', 'last_state') %}
-    {% set version = collapsing._row_list(settings.version) %}
+    {% set version = collapsing._column_list(settings.version) %}
     {{ return(dict(collapsing._engine_versioned_collapsing(settings),
         ignores=['partition_by', 'tombstone_retention'],
         because='the newest version of a key is live, and a delete leaves no tombstone',
-        order='ledger_skipped, ledger_delete, ' ~ collapsing._row_list(settings.version, suffix=' desc'),
+        order='ledger_skipped, ledger_delete, ' ~ collapsing._column_list(settings.version, suffix=' desc'),
         unread=collapsing._skipped_events,
-        last_state='ledger_batch desc, ledger_sign desc',
         applies='incoming.ledger_delete'
             ~ '\n            or incoming.ledger_deleted_in is not null'
             ~ '\n            or coalesce(last_state.ledger_sign, -1) = -1'
@@ -114,7 +112,7 @@
         sequence=['ledger_arrival', 'ledger_delete'] + settings.version,
         in_sequence='new.ledger_delete or coalesce(old.ledger_sign, -1) <> 1 or ' ~ collapsing._compares(settings, 'new', '>', 'old'),
         rank_in_sequence='if(ledger_skipped or not ledger_delete and struct(' ~ version ~ ') <= max('
-            ~ 'if(ledger_skipped or ledger_delete, null, struct(' ~ version ~ '))) over (partition by {history}'
+            ~ 'if(ledger_skipped or ledger_delete, null, struct(' ~ version ~ '))) over (partition by {key}'
             ~ ' order by ledger_arrival, ' ~ version ~ ', {arrival} rows between unbounded preceding and 1 preceding), 2, 1)',
         otherwise='superseded',
         tombstones=false
@@ -124,10 +122,10 @@
 
 {#
     Returns a subquery of the unread rows with `ledger_skipped`, true for those that a delete or a replacement leaves without effect:
-    a delete whose block has an upsert too, and everything before the block of another delete, `ledger_deleted_in`. `history` are the
+    a delete whose block has an upsert too, and everything before the block of another delete, `ledger_deleted_in`. `partition` are the
     columns that separate keys, or keys of several batches.
 #}
-{% macro _skipped_events(rows, history) -%}
+{% macro _skipped_events(rows, partition) -%}
 (
         select
             *,
@@ -136,12 +134,12 @@
             select
                 *,
                 max(if(ledger_delete and not ledger_replaces, struct(ledger_arrival), null)) over (
-                    partition by {{ history }}
+                    partition by {{ partition }}
                 ) as ledger_deleted_in
             from (
                 select
                     *,
-                    ledger_delete and bool_or(not ledger_delete) over (partition by {{ history }}, ledger_arrival) as ledger_replaces
+                    ledger_delete and bool_or(not ledger_delete) over (partition by {{ partition }}, ledger_arrival) as ledger_replaces
                 from {{ rows }}
             )
         )

@@ -5,7 +5,7 @@
     Without a block token the whole stage is read again by every run; rows that the ledger has already, as often as it
     has them, are then left out; those of a batch that was taken back are not among them.
 #}
-{% macro _appended_as_they_are(classified, ledger, settings, columns, undone) %}
+{% macro _rows_as_they_are(classified, ledger, settings, columns, voided) %}
 {%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
 {%- set compares = ledger and not settings.block -%}
 {%- set texts = [] -%}
@@ -20,7 +20,7 @@ select
     ledger_sign,
     ledger_block,
     row_number() over (
-        partition by {{ collapsing._row_list(settings.key) }} order by {{ collapsing._arrival_order(settings, columns, delete='ledger_sign desc') }}
+        partition by {{ collapsing._column_list(settings.key) }} order by {{ collapsing._arrival_order(settings, columns, delete='ledger_sign desc') }}
     ) as ledger_place,
     {{ '(select max(ledger_batch) from ' ~ classified ~ ') as ledger_batch' if compares else 'ledger_batch' }}
 from (
@@ -40,7 +40,7 @@ from (
         {{ texts }}ledger_sign,
         cast(null as string) as ledger_arrival,
         ledger_block
-    from {{ collapsing._rows_not_in(ledger, undone | sum(start=[])) }}
+    from {{ collapsing._rows_not_in(ledger, voided) }}
     {%- endif %}
 )
 {%- endmacro %}

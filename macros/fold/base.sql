@@ -21,7 +21,7 @@
     upto     the last batch that it stands for
 #}
 {% macro _base_rows(rows, settings, columns, upto) %}
-{%- set key, engine = collapsing._row_list(settings.key), collapsing._engine(settings) -%}
+{%- set key, engine = collapsing._column_list(settings.key), collapsing._engine(settings) -%}
 select /*+ repartition_by_range({{ key }}) */
     {%- for column in columns %}
     {{ -upto ~ ' as ledger_batch' if column == 'ledger_batch' else adapter.quote(column) }}{{ ',' if not loop.last }}
@@ -36,7 +36,7 @@ from (
     {%- else %}
     -- what each key has seen last: its live row or its tombstone
     select *
-    from {{ collapsing._first_rows(rows, settings.key, 'ledger_batch desc, ledger_sign desc') }}
+    from {{ collapsing._first_rows(rows, settings.key, engine.last_state) }}
     where ledger_sign in (0, 1)
     {%- endif %}
 )
@@ -48,6 +48,13 @@ sort by {{ key }}
 {% endmacro %}
 
 
+{# Returns a subquery of the last state of each key among `rows`, where that is live and not a tombstone or a cancel row. #}
+{% macro _live_last_states(rows, settings) %}
+    {% set last_states = collapsing._first_rows(rows, settings.key, collapsing._engine(settings).last_state) %}
+    {{ return('(select * from ' ~ last_states ~ ' where ledger_sign = 1)') }}
+{% endmacro %}
+
+
 {# Returns a subquery of the first row by `order` among the rows of each value of the columns `by`. #}
 {% macro _first_rows(rows, by, order) -%}
 (
@@ -55,7 +62,7 @@ sort by {{ key }}
     from (
         select
             *,
-            row_number() over (partition by {{ collapsing._row_list(by) }} order by {{ order }}) as ledger_rank
+            row_number() over (partition by {{ collapsing._column_list(by) }} order by {{ order }}) as ledger_rank
         from {{ rows }}
     )
     where ledger_rank = 1

@@ -44,12 +44,12 @@
                 {%- if looked_up %}
                 any_value(ledger_last_state) as ledger_last_state,
                 {%- endif %}
-                sort_array(collect_list(struct({{ collapsing._row_list(fields | map(attribute='name') | list) }}))) as events
+                sort_array(collect_list(struct({{ collapsing._column_list(fields | map(attribute='name') | list) }}))) as events
             from {{ classified }}
             {%- if engine.unread %}
             where not ledger_skipped
             {%- endif %}
-            group by {{ collapsing._row_list(settings.key) }}
+            group by {{ collapsing._column_list(settings.key) }}
         )
     )
 )
@@ -76,7 +76,7 @@ named_struct(
     {% set arrival = {'name': 'ledger_arrival', 'dtype': collapsing._arrival_type(settings, columns)} %}
     {% set by_name, fields = {'ledger_arrival': arrival}, [] %}
     {% for column in collapsing._kept_columns(columns, settings) %}
-        {% if not collapsing._comparable_columns([column]) %}
+        {% if not collapsing._is_comparable(column.dtype) %}
             {{ collapsing._raise(
                 model.name, "setting 'combine' cannot order events by the column '" ~ column.name ~ "' of type " ~ column.dtype
             ) }}
@@ -119,9 +119,9 @@ named_struct(
     ) if type == 'float' %}
     {{ return(
         'zip_with(array(' ~ (value or '(' ~ sql ~ ')') ~ '), array(' ~ ('try_cast(' ~ in_doubles ~ ' as double)' if in_doubles else 'null')
-        ~ '), (value, wide) -> if((' ~ wrong | join(') or (') ~ '), raise_error(' ~ collapsing._text_literal(
-            "collapsing: ledger '" ~ settings.model ~ "': what 'combine." ~ field.name ~ "' makes of two rows does not fit the type " ~ field.dtype
-        ) ~ '), ' ~ fitted ~ '))[0]'
+        ~ '), (value, wide) -> if((' ~ wrong | join(') or (') ~ '), ' ~ collapsing._raise_in_sql(
+            "ledger '" ~ settings.model ~ "': what 'combine." ~ field.name ~ "' makes of two rows does not fit the type " ~ field.dtype
+        ) ~ ', ' ~ fitted ~ '))[0]'
     ) }}
 {% endmacro %}
 

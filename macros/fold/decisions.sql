@@ -1,10 +1,10 @@
 {# Returns the rank of a row in its batch, 1 for rows that could apply; with `combine` several rows of a key can. #}
-{% macro _rank(settings, columns, history) %}
-    {% set of_key = collapsing._row_list(history) %}
+{% macro _rank(settings, columns, by) %}
+    {% set of_key = collapsing._column_list(by) %}
     {% if settings.combine %}
         {{ return(
             collapsing._engine(settings).rank_in_sequence
-            | replace('{history}', of_key) | replace('{arrival}', collapsing._arrival_order(settings, columns))
+            | replace('{key}', of_key) | replace('{arrival}', collapsing._arrival_order(settings, columns))
         ) }}
     {% endif %}
     {{ return('row_number() over (partition by ' ~ of_key ~ ' order by ' ~ collapsing._counting_order(settings, columns) ~ ')') }}
@@ -28,13 +28,13 @@
     {#- as a number: '+1' is text before '-1' -#}
     {% set sign = [collapsing._as_number(settings.sign) ~ suffix] if settings.is_signed else [] %}
     {% set rest = collapsing._comparable_columns(collapsing._kept_columns(columns, settings)) %}
-    {% set ordered = ['ledger_arrival' ~ suffix, collapsing._row_list(settings.order_by, suffix=suffix)] + sign %}
-    {% do ordered.append(collapsing._row_list(rest | reject('in', settings.order_by) | list, suffix=suffix)) %}
+    {% set ordered = ['ledger_arrival' ~ suffix, collapsing._column_list(settings.order_by, suffix=suffix)] + sign %}
+    {% do ordered.append(collapsing._column_list(rest | reject('in', settings.order_by) | list, suffix=suffix)) %}
     {#- texts that a collation takes for equal are told apart by how they read -#}
     {% for column in columns if column.name in rest and collapsing._has_collation(column.dtype) %}
         {% do ordered.append('cast(' ~ adapter.quote(column.name) ~ ' as string)' ~ suffix) %}
     {% endfor %}
-    {% do ordered.append(delete ~ suffix) if collapsing._is_delete(settings) != 'false' %}
+    {% do ordered.append(delete ~ suffix) if settings.has_deletes %}
     {{ return(ordered | select | join(', ')) }}
 {% endmacro %}
 
@@ -59,11 +59,11 @@
     row out, where the ledger was looked up.
 #}
 {% macro _decision(settings, columns, looked_up) %}
-    {% set engine, has_deletes = collapsing._engine(settings), settings.sign or settings.is_deleted %}
+    {% set engine = collapsing._engine(settings) %}
     {% set live = 'coalesce(last_state.ledger_sign = 1, false)' if looked_up else 'false' %}
     {% set can_apply, cases = 'incoming.ledger_rank = 1' ~ (' and ledger_applies' if looked_up else ''), [] %}
     {% do cases.append(can_apply ~ ' and ledger_delete and not ledger_has_upserts and not ' ~ live ~ " then 'orphan_delete'")
-        if has_deletes %}
+        if settings.has_deletes %}
     {% do cases.append(can_apply ~ " then 'applied'") %}
     {% do cases.append("ledger_copy > 1 then 'duplicate'") %}
     {% do cases.append(collapsing._equals_last_state(settings, columns) ~ " then 'duplicate'")
@@ -76,7 +76,7 @@
         {% do cases.append("not ledger_applies then 'stale'") %}
     {% endif %}
     {% do cases.append(
-        'struct(' ~ collapsing._row_list(settings.version, 'incoming') ~ ", ledger_delete) = ledger_winner then 'tie'"
+        'struct(' ~ collapsing._column_list(settings.version, 'incoming') ~ ", ledger_delete) = ledger_winner then 'tie'"
     ) if settings.version %}
     {{ return(
         'case\n            when ' ~ cases | join('\n            when ') ~ "\n            else '" ~ engine.otherwise ~ "'\n        end"
@@ -119,22 +119,16 @@
 #}
 {% macro _decided_rows(stage, ledger, settings, columns, batches, manifest) %}
 {%- set names = columns | map(attribute='name') | list -%}
-{%- set engine = collapsing._engine(settings) -%}
+{%- set decided = 'select * from staged where ledger_reason is null' -%}
 (
 with
 
 {{ collapsing._staged_rows(stage, ledger, settings, columns, batches, manifest) }},
-{% if 'order' in engine %}
-{%- set touched = collapsing._touched_before(ledger, settings, columns, manifest) if settings.block and batches else none %}
-{{ collapsing._classified('select * from staged where ledger_reason is null', touched, settings, columns, by_batch=true) }}
+{% if settings.is_signed %}
+{{ collapsing._all_applied(decided) }}
 {%- else %}
-classified as (
-    select
-        *,
-        'applied' as ledger_decision
-    from staged
-    where ledger_reason is null
-)
+{%- set touched = collapsing._touched_before(ledger, settings, columns, manifest) if settings.block and batches else none %}
+{{ collapsing._classified(decided, touched, settings, columns, by_batch=true) }}
 {%- endif %}
 
 select
@@ -173,7 +167,7 @@ staged as (
         select block as ledger_block, ledger_batch
         from {{ collapsing._beside(ledger, 'manifest') }}
         where
-            {{ collapsing._is_folded(batches, manifest) }}
+            {{ collapsing._is_folded(batches, manifest.unread) }}
     ) as blocks
         on {{ collapsing._token(settings, columns, of='staged') }} = blocks.ledger_block
     {%- endif %}
@@ -193,7 +187,7 @@ select
         cast(null as {{ collapsing._ddl_type(column.dtype) }}) as {{ adapter.quote(column.name) }},
         {%- endfor %}
         asked.ledger_batch as ledger_before
-    from (select distinct {{ collapsing._row_list(settings.key) }}, ledger_batch from unread) as asked
+    from (select distinct {{ collapsing._column_list(settings.key) }}, ledger_batch from unread) as asked
     inner join {{ ledger }} as stored
         on {{ collapsing._same_key(settings.key, 'asked', 'stored') }} and stored.ledger_batch < asked.ledger_batch
         {%- for pair in manifest.undone %}

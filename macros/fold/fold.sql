@@ -5,38 +5,49 @@
     ledger    relation of the ledger, or none when it is built from nothing
     settings  as _ledger_settings returns them
     columns   the stage's columns, a list of {name, dtype}
-    batch     as _plan_batch returns it: number, is_numbered, unread, bounds, rows, undone; and each_key_once, as _has_each_key_once does
+    batch     as _plan_batch returns it: number, is_numbered, takes, bounds, rows, voided; and each_key_once, as _has_each_key_once does
 #}
 {% macro _fold(source, ledger, settings, columns, batch) -%}
 with
 
-{{ collapsing._classification(source, ledger, settings, columns, batch) }}
+{{ collapsing._classified_batch(source, ledger, settings, columns, batch) }}
 
-{{ collapsing._appended_by('classified', ledger, settings, columns, batch.undone) }}
+{{ collapsing._rows_to_append('classified', ledger, settings, columns, batch.voided) }}
 {%- endmacro %}
 
 
 {# Returns the CTE `classified` of a batch, with the CTEs that it needs. An engine without a lookup takes every row. #}
-{% macro _classification(source, ledger, settings, columns, batch) %}
+{% macro _classified_batch(source, ledger, settings, columns, batch) %}
     {% set unread = collapsing._unread_rows(source, settings, columns, batch) %}
     {% if collapsing._engine(settings).looks_up %}
         {% set touched = collapsing._touched_rows(ledger, settings, columns, batch) if ledger else none %}
         {{ return(collapsing._classified(unread, touched, settings, columns, each_key_once=batch.each_key_once)) }}
     {% endif %}
-    {{ return(
-        "classified as (\n    select\n        *,\n        'applied' as ledger_decision\n    from (\n    " ~ unread ~ '\n    )\n)'
-    ) }}
+    {{ return(collapsing._all_applied(unread)) }}
 {% endmacro %}
 
 
+{# Returns the CTE `classified` of rows that all apply. #}
+{% macro _all_applied(query) -%}
+classified as (
+    select
+        *,
+        'applied' as ledger_decision
+    from (
+    {{ query }}
+    )
+)
+{%- endmacro %}
+
+
 {# Returns the query of the rows that a batch appends; `classified` is what can stand behind `from` for its classified rows. #}
-{% macro _appended_by(classified, ledger, settings, columns, undone) %}
+{% macro _rows_to_append(classified, ledger, settings, columns, voided) %}
     {% if settings.combine %}
         {% set classified = collapsing._combined(classified, settings, columns, looked_up=ledger) %}
     {% elif collapsing._engine(settings).keeps_every_row %}
-        {{ return(collapsing._appended_as_they_are(classified, ledger, settings, columns, undone)) }}
+        {{ return(collapsing._rows_as_they_are(classified, ledger, settings, columns, voided)) }}
     {% endif %}
-    {{ return(collapsing._appended(classified, settings, columns, looked_up=ledger)) }}
+    {{ return(collapsing._rows_of_events(classified, settings, columns, looked_up=ledger)) }}
 {% endmacro %}
 
 
@@ -52,8 +63,8 @@ with
 #}
 {% macro _classified(unread, touched, settings, columns, by_batch=false, each_key_once=false) %}
 {%- set engine, key = collapsing._engine(settings), settings.key -%}
-{%- set history = key + ['ledger_batch'] if by_batch else key -%}
-{%- set partition = collapsing._row_list(history) -%}
+{%- set by = key + ['ledger_batch'] if by_batch else key -%}
+{%- set partition = collapsing._column_list(by) -%}
 {%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
 {%- set skipped = ['ledger_skipped'] if engine.unread else [] -%}
 {%- set passed_on = kept + ['ledger_delete', 'ledger_arrival', 'ledger_block', 'ledger_batch'] + skipped -%}
@@ -70,19 +81,16 @@ touched as (
     {{ touched }}
 ),
 
--- what each of these keys was before: {{ 'in its newest batch the state row or tombstone, not the cancel row' if engine.cancels and engine.tombstones else 'its newest row' }}
+-- what each of these keys was before: its newest row, and of a batch that has cancelled one the row that came in its place
 last_state as (
     select *
     from (
         select
             *,
             row_number() over (
-                partition by {{ collapsing._row_list(key + ['ledger_before'] if by_batch else key) }} order by {{ engine.last_state }}
+                partition by {{ collapsing._column_list(key + ['ledger_before'] if by_batch else key) }} order by {{ engine.last_state }}
             ) as ledger_rank
         from touched
-        {%- if engine.cancels and engine.tombstones %}
-        where ledger_sign >= 0
-        {%- endif %}
     )
     where ledger_rank = 1
 ),
@@ -96,11 +104,11 @@ last_state as (
 ranked as (
     select
         *,
-        {{ collapsing._rank(settings, columns, history) }} as ledger_rank
+        {{ collapsing._rank(settings, columns, by) }} as ledger_rank
         {%- if settings.version %},
-        first_value(struct({{ collapsing._row_list(settings.version) }}, ledger_delete)) over ({{ whole_key }}) as ledger_winner
+        first_value(struct({{ collapsing._column_list(settings.version) }}, ledger_delete)) over ({{ whole_key }}) as ledger_winner
         {%- endif %}
-        {%- if settings.sign or settings.is_deleted %},
+        {%- if settings.has_deletes %},
         bool_or(not ledger_delete) over ({{ whole_key }}) as ledger_has_upserts
         {%- endif %}
     from {{ engine.unread('unread', partition) if engine.unread else 'unread' }}
@@ -111,7 +119,7 @@ numbered as (
     select
         *,
         row_number() over (
-            partition by {{ collapsing._row_list(collapsing._content_columns(settings, columns)) }}, ledger_delete
+            partition by {{ collapsing._column_list(collapsing._content_columns(settings, columns)) }}, ledger_delete
             order by {{ 'ledger_batch, ' if by_batch }}if(ledger_rank = 1, 0, 1), {{ collapsing._arrival_order(settings, columns) }}
         ) as ledger_copy
     from ranked
@@ -123,7 +131,7 @@ classified as (
     select
         {{ 'incoming.*' if by_batch else collapsing._select_list(passed_on, of='incoming') }},
         {%- if touched %}
-        struct({{ collapsing._row_list(kept + ['ledger_sign'], of='last_state') }}) as ledger_last_state,
+        struct({{ collapsing._column_list(kept + ['ledger_sign'], of='last_state') }}) as ledger_last_state,
         {{ collapsing._applies(engine, settings, columns) }} as ledger_applies,
         {%- endif %}
         {{ collapsing._decision(settings, columns, touched) }} as ledger_decision
@@ -144,9 +152,9 @@ numbered as (
         *,
         1 as ledger_rank,
         {%- if settings.version %}
-        struct({{ collapsing._row_list(settings.version) }}, ledger_delete) as ledger_winner,
+        struct({{ collapsing._column_list(settings.version) }}, ledger_delete) as ledger_winner,
         {%- endif %}
-        {%- if settings.sign or settings.is_deleted %}
+        {%- if settings.has_deletes %}
         not ledger_delete as ledger_has_upserts,
         {%- endif %}
         1 as ledger_copy
@@ -162,7 +170,7 @@ numbered as (
     source      what can stand behind `from` for the rows of `classified`
     looked_up   whether they have the last state of their key
 #}
-{% macro _appended(source, settings, columns, looked_up) %}
+{% macro _rows_of_events(source, settings, columns, looked_up) %}
 {%- set engine = collapsing._engine(settings) -%}
 {%- set cancels = looked_up and engine.cancels -%}
 select
@@ -177,13 +185,13 @@ select
     {%- endif %}
     ledger_batch
 from {{ source }}
-lateral view explode({{ collapsing._appended_signs(settings, looked_up) }}) appended as ledger_sign
-where {{ collapsing._is_appended(settings) }} and appended.ledger_sign is not null
+lateral view explode({{ collapsing._signs_of_event(settings, looked_up) }}) appended as ledger_sign
+where {{ collapsing._is_applied(settings) }} and appended.ledger_sign is not null
 {%- endmacro %}
 
 
 {# Returns SQL for the signs of the rows that an event appends if it applies; NULL stands for none. #}
-{% macro _appended_signs(settings, looked_up) %}
+{% macro _signs_of_event(settings, looked_up) %}
     {% set engine = collapsing._engine(settings) %}
     {% set cancel = ['if(ledger_last_state.ledger_sign = 1, -1, null)'] if looked_up and engine.cancels else [] %}
     {% set own = 'if(ledger_delete, ' ~ (0 if engine.tombstones else 'null') ~ ', 1)' %}
@@ -192,7 +200,7 @@ where {{ collapsing._is_appended(settings) }} and appended.ledger_sign is not nu
 
 
 {# Returns SQL that is true for a classified row, or with `combine` for what a key's rows made of it, that applies. #}
-{% macro _is_appended(settings) %}
+{% macro _is_applied(settings) %}
     {{ return('ledger_applied' if settings.combine else "ledger_decision in ('applied', 'orphan_delete')") }}
 {% endmacro %}
 
@@ -209,8 +217,8 @@ select
         {{ collapsing._token(settings, columns) }} as ledger_block,
         {{ 'ledger_batch' if batch.is_numbered else batch.number ~ ' as ledger_batch' }}
     from {{ source }}
-    {%- if batch.unread %}
-    where {{ batch.unread }}
+    {%- if batch.takes %}
+    where {{ batch.takes }}
     {%- endif %}
 {%- endmacro %}
 
@@ -222,15 +230,15 @@ select
 {% macro _touched_rows(ledger, settings, columns, batch) -%}
 {%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
 {%- set places = ['ledger_place'] if collapsing._engine(settings).keeps_every_row else [] -%}
-select{{ ' /*+ broadcast(unread) */' if batch.rows <= 1000000 }}
+select{{ ' /*+ broadcast(unread) */' if collapsing._is_broadcast(batch.rows) }}
         {{ collapsing._select_list(kept + ['ledger_sign', 'ledger_batch'] + places, of='stored') }}
     from {{ ledger }} as stored
     left semi join unread on {{ collapsing._same_key(settings.key, 'stored', 'unread') }}
-    {%- if batch.bounds or batch.undone %}
+    {%- if batch.bounds or batch.voided %}
     where
         {{ batch.bounds or 'true' }}
-        {%- if batch.undone %}
-        and stored.ledger_batch not in ({{ batch.undone | sum(start=[]) | join(', ') }})
+        {%- if batch.voided %}
+        and stored.ledger_batch not in ({{ batch.voided | join(', ') }})
         {%- endif %}
     {%- endif %}
 {%- endmacro %}

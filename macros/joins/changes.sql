@@ -18,7 +18,7 @@
 #}
 {% macro _rows_found(rows, wanted, pairs, bounds, count) -%}
 (
-        select {{ '/*+ broadcast(wanted) */ ' if count is not none and count <= 1000000 }}stored.*
+        select {{ '/*+ broadcast(wanted) */ ' if count is not none and collapsing._is_broadcast(count) }}stored.*
         from {{ rows }} as stored
         left semi join {{ wanted }} as wanted on {{ collapsing._equal(pairs, 'stored', 'wanted') }}
         {%- if bounds %}
@@ -28,11 +28,9 @@
 {%- endmacro %}
 
 
-{# Returns a subquery of the live rows among all rows that a side has of some keys: of events the newest row of a key decides. #}
+{# Returns a subquery of the live rows among all rows that a side has of some keys. #}
 {% macro _live_among(side, rows) %}
-    {% set engine = collapsing._engine(side.settings) %}
-    {% set newest = collapsing._first_rows(rows, side.settings.key, 'ledger_batch desc, ledger_sign desc') %}
-    {{ return(engine.final(rows, side.settings) if engine.final else '(select * from ' ~ newest ~ ' where ledger_sign = 1)') }}
+    {{ return((collapsing._engine(side.settings).final or collapsing._live_last_states)(rows, side.settings)) }}
 {% endmacro %}
 
 
@@ -49,7 +47,7 @@ min_by(if(ledger_sign = -1, {{ values }}, null), struct(ledger_batch, ledger_sig
     nothing is looked up. Rows that carry their own sign tell it only together with the older rows of their keys.
 #}
 {% macro _moved_rows(first) %}
-{%- set key, row = collapsing._row_list(first.settings.key), collapsing._row_as_struct(first.columns) -%}
+{%- set key, row = collapsing._column_list(first.settings.key), collapsing._row_as_struct(first.columns) -%}
 {%- set unread = collapsing._rows_upto(first, first.upto, first.after) -%}
 {%- if not collapsing._engine(first.settings).keeps_every_row -%}
 select
@@ -88,7 +86,7 @@ group by {{ key }}
     same.
 #}
 {% macro _changed_rows(side) -%}
-{%- set key, used = collapsing._row_list(side.on | map('last')), collapsing._columns_in_use(side) -%}
+{%- set key, used = collapsing._column_list(side.on | map('last')), collapsing._columns_in_use(side) -%}
 {%- set same = [] -%}
 {%- do same.append('(ledger_before is null) = (ledger_after is null)') if side.type == 'inner' -%}
 {%- for column in used -%}
@@ -108,7 +106,7 @@ where not ({{ same | join(' and ') }})
 
 {# Returns SQL for a row as a struct of the columns given, [{name, dtype}]; of none it is a struct that is there. #}
 {% macro _row_as_struct(columns) %}
-    {{ return('struct(' ~ (collapsing._row_list(columns | map(attribute='name')) or '1 as ledger_nothing') ~ ')') }}
+    {{ return('struct(' ~ (collapsing._column_list(columns | map(attribute='name')) or '1 as ledger_nothing') ~ ')') }}
 {% endmacro %}
 
 
@@ -124,7 +122,7 @@ where not ({{ same | join(' and ') }})
     found, or none.
 #}
 {% macro _keys_that_find_changes(sides) -%}
-{%- set first, key = sides[0], collapsing._row_list(sides[0].settings.key) -%}
+{%- set first, key = sides[0], collapsing._column_list(sides[0].settings.key) -%}
 {%- set rows = collapsing._rows_upto(first, first.upto) -%}
 {%- if collapsing._engine(first.settings).keeps_every_row -%}
     {%- set rows = collapsing._live_among(first, rows) -%}
@@ -159,12 +157,12 @@ from {{ moved }}
 {%- set tokens = sides[1:] | selectattr('changed') | map(attribute='token') | unique(case_sensitive=true) | join(', ') %}
 union all
 select
-    {{ collapsing._row_list(key, of='stayed') }},
+    {{ collapsing._column_list(key, of='stayed') }},
     ledger_row,
     ledger_row,
     {{ collapsing._text_literal(tokens) }}
 from (
-    select {{ collapsing._row_list(key) }}, {{ collapsing._row_as_struct(first.columns) }} as ledger_row
+    select {{ collapsing._column_list(key) }}, {{ collapsing._row_as_struct(first.columns) }} as ledger_row
     from {{ collapsing._live_among(
         first, collapsing._rows_found(collapsing._rows_upto(first, first.upto), stayed.rows, zip(key, key), stayed.bounds, stayed.count)
     ) }}

@@ -4,13 +4,13 @@
         number   the batch number that its rows will have
         blocks   [{token, rows}]: how far it reads each side that has something new
         rows     how many keys it may change; of a whole build 0
-        unread   the view of what is cached, or none
+        view     the view of what is cached, or none
     and what _write_manifest takes. A change of the other sides that touches too many rows makes it a whole
     build.
 #}
 {% macro _plan_joined(ledger, settings, sides, table, batches) %}
     {% set number = collapsing._next_number(ledger, batches) %}
-    {% set batch = {'number': number, 'rows': 0, 'decisions': {}, 'unread': none, 'states': 0, 'cancels': 0, 'tombstones': 0} %}
+    {% set batch = {'number': number, 'rows': 0, 'decisions': {}, 'view': none, 'states': 0, 'cancels': 0, 'tombstones': 0} %}
     {% set stayed = collapsing._cache_stayed(ledger, settings, sides, table) if not table.whole %}
     {% set blocks = [] %}
     {#- one ledger may be several sides, and has one token; its rows are not counted, for that would be a scan -#}
@@ -21,7 +21,7 @@
     {% do collapsing._check_consistent(sides[0]) if collapsing._engine(sides[0].settings).keeps_every_row %}
     {% if not table.whole and (sides[0].after < sides[0].upto or stayed) %}
         {% set view = collapsing._cache(ledger, 'unread', collapsing._rows_to_join(sides, stayed)) %}
-        {% do batch.update(dict(collapsing._profile_unread_keys(view, sides), unread=view)) %}
+        {% do batch.update(dict(collapsing._profile_unread_keys(view, sides), view=view)) %}
     {% endif %}
     {{ return(batch) }}
 {% endmacro %}
@@ -54,7 +54,7 @@
             ~ first.name ~ ', more than the setting rebuild_share (' ~ settings.rebuild_share ~ '): building it again as a new base'
         ) %}
         {% do table.update({'whole': true, 'rebuild': true}) %}
-        {% do collapsing._read_all(sides) %}
+        {% do collapsing._read_from_start(sides) %}
         {{ return(none) }}
     {% endif %}
     {{ return({'rows': view, 'bounds': profile.bounds.get(''), 'count': profile.count}) }}
@@ -99,21 +99,21 @@
         {% endfor %}
     {% endfor %}
     {% set differs = ' is not null and not (' ~ collapsing._same_images(sides[0].columns) ~ '))' %}
-    {% set counted = ['count_if(ledger_after' ~ differs, 'count_if(ledger_before' ~ differs] %}
-    {% set profile = collapsing._profile_keys(view, values, counted) %}
+    {% set aggregates = ['count_if(ledger_after' ~ differs, 'count_if(ledger_before' ~ differs] %}
+    {% set profile = collapsing._profile_keys(view, values, aggregates) %}
     {% for side in sides[1:] %}
         {% do side.update({'bounds': profile.bounds.get(side.name)}) %}
     {% endfor %}
-    {{ return({'rows': profile.count, 'states': profile.counted[0], 'cancels': profile.counted[1]}) }}
+    {{ return({'rows': profile.count, 'states': profile.aggregates[0], 'cancels': profile.aggregates[1]}) }}
 {% endmacro %}
 
 
 {#
-    Returns {count, counted, bounds} of cached rows: how many there are, what the aggregates `counted` give, and literal ranges over the
+    Returns {count, aggregates, bounds} of cached rows: how many there are, what the `aggregates` give, and literal ranges over the
     alias `stored` outside of which no value lies, by the `of` of each of `ranges`, {of, name, dtype, sqls}: SQL for one value in a row or
     two, the column that they are compared with, and its type. Types without such literals have none.
 #}
-{% macro _profile_keys(view, ranges, counted=[]) %}
+{% macro _profile_keys(view, ranges, aggregates=[]) %}
     {% set asked, bounds, bounded = ['count(*)'], {}, [] %}
     {% for value in ranges if collapsing._is_bounded_type(value.dtype) %}
         {% set both = value.sqls[0] ~ ', ' ~ value.sqls[-1] %}
@@ -121,7 +121,7 @@
         {% do asked.append(collapsing._bound_text('min(least(' ~ both ~ '))', value.dtype)) %}
         {% do asked.append(collapsing._bound_text('max(greatest(' ~ both ~ '))', value.dtype)) %}
     {% endfor %}
-    {% set row = collapsing._rows_of('select ' ~ (asked + counted) | join(', ') ~ ' from ' ~ view)[0] %}
+    {% set row = collapsing._rows_of('select ' ~ (asked + aggregates) | join(', ') ~ ' from ' ~ view)[0] %}
     {% for value in bounded %}
         {% set least, greatest = row[1 + 2 * loop.index0], row[2 + 2 * loop.index0] %}
         {% if least is not none %}
@@ -129,7 +129,7 @@
             {% do bounds.update({value.of: bounds[value.of] ~ ' and ' ~ range if value.of in bounds else range}) %}
         {% endif %}
     {% endfor %}
-    {{ return({'count': row[0], 'counted': (row | list)[asked | length:], 'bounds': bounds}) }}
+    {{ return({'count': row[0], 'aggregates': (row | list)[asked | length:], 'bounds': bounds}) }}
 {% endmacro %}
 
 
@@ -140,8 +140,7 @@
 {% macro _check_consistent(first) %}
     {% set rows = collapsing._rows_upto(first, first.upto) if first.after is none
         else collapsing._rows_of_unread_keys(first, first.upto) %}
-    {% set undone = collapsing._manifest_of(first.relation, first.batches).undone | sum(start=[]) %}
-    {% set rows = collapsing._rows_not_in(rows, undone) %}
+    {% set rows = collapsing._rows_not_in(rows, collapsing._manifest_of(first.relation, first.batches).voided) %}
     {% set found = collapsing._rows_of(
         'select ' ~ collapsing._row_as_json(first.settings.key) ~ ' from ('
         ~ collapsing._engine(first.settings).inconsistent(rows, first.settings) ~ ') order by 1 limit 1'
@@ -161,14 +160,14 @@
     {% if table.whole %}
         {% set rows = collapsing._whole_join(sides, batch.number) %}
         {#- a left join leaves as many rows as there were; of an inner one only its keys are read to count them -#}
-        {% set counted = 'select count(*) from (' ~ rows ~ ')' if sides[1:] | selectattr('type', 'equalto', 'inner') | list
+        {% set counting = 'select count(*) from (' ~ rows ~ ')' if sides[1:] | selectattr('type', 'equalto', 'inner') | list
             else collapsing._count_of_live(sides[0]) %}
-        {% do batch.update({'states': collapsing._rows_of(counted)[0][0]}) %}
+        {% do batch.update({'states': collapsing._rows_of(counting)[0][0]}) %}
         {{ return(rows) }}
     {% elif not batch.rows %}
         {{ return(none) }}
     {% endif %}
-    {% set rows = collapsing._joined_rows(sides, batch.unread, batch.number, count=batch.rows) %}
+    {% set rows = collapsing._joined_rows(sides, batch.view, batch.number, count=batch.rows) %}
     {#- left joins of rows as they stand lose none: they are counted already -#}
     {% do return(rows)
         if not (sides[1:] | selectattr('changed') | list or sides[1:] | selectattr('type', 'equalto', 'inner') | list) %}

@@ -55,7 +55,7 @@ appended as (
     where ledger_image is not null and not ({{ collapsing._same_images(sides[0].columns) }})
 )
 
-select {{ '/*+ broadcast(now_' ~ sides[1:] | map(attribute='name') | join(', now_') ~ ') */' if count <= 1000000 }}
+select {{ '/*+ broadcast(now_' ~ sides[1:] | map(attribute='name') | join(', now_') ~ ') */' if collapsing._is_broadcast(count) }}
     {{ collapsing._select_list(sides[0].columns | map(attribute='name'), of='appended', indent=4) }},
     {%- for side in sides[1:] %}
     {%- for name, theirs in side.takes %}
@@ -78,11 +78,11 @@ from appended
 {%- for side in sides[1:] -%}
     {%- do names.append(side.name ~ '_ledger_after') -%}
     {#- the rows before hold all changed rows of a side, not only those that are looked up -#}
-    {%- do names.append(side.name ~ '_ledger_before') if side.changed_count <= 1000000 -%}
+    {%- do names.append(side.name ~ '_ledger_before') if collapsing._is_broadcast(side.changed_count) -%}
 {%- endfor -%}
 -- of each key the joined row before the batch and after it; NULL where there is none
 joined as (
-    select {{ '/*+ broadcast(' ~ names | join(', ') ~ ') */' if count <= 1000000 }}
+    select {{ '/*+ broadcast(' ~ names | join(', ') ~ ') */' if collapsing._is_broadcast(count) }}
         {%- for image in images %}
         {{ collapsing._joined_image(sides, image) }} as {{ image }},
         {%- endfor %}
@@ -130,7 +130,8 @@ where not ({{ collapsing._same_images(sides[0].joined) }})
         {% set found = collapsing._rows_found(
             collapsing._rows_upto(side, side.upto), '(' ~ wanted | join(' union all ') ~ ')', zip(key, key), side.bounds, count
         ) %}
-        {% set names = collapsing._row_list((key + collapsing._columns_in_use(side) | map(attribute='name') | list) | unique) %}
+        {% set in_use = collapsing._columns_in_use(side) | map(attribute='name') | list %}
+        {% set names = collapsing._column_list((key + in_use) | unique) %}
         {% do ctes.append(
             'now_' ~ side.name ~ ' as (\n    select ' ~ names ~ '\n    from ' ~ collapsing._live_among(side, found) ~ '\n)'
         ) %}

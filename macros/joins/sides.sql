@@ -5,7 +5,7 @@
         reads              text of which ledger it is, and of which table: with another one the joined ledger is built again
         relation, settings, batches   of the ledger, the last as _batches_of returns them
         after, upto        the batches (after, upto] are unread; `after` none where all of it is to be read
-        token              what the manifest says once it is read up to there, as _read_upto reads it
+        token              what the manifest says once it is read up to there, as _watermarks_of reads it
         columns            what final shows of it, [{name, dtype}]
         joined             of the first ledger, the columns of the joined one, [{name, dtype}]
         on                 of another side, pairs [column of the first ledger, column of this one]
@@ -18,7 +18,7 @@
 #}
 
 
-{# Returns the sides that this model reads, the first one first; `read` as _read_upto returns it. _take_columns adds columns. #}
+{# Returns the sides that this model reads, the first one first; `read` as _watermarks_of has it. _take_columns adds columns. #}
 {% macro _sides(settings, read) %}
     {% set given = graph.nodes[model.unique_id].collapsing_sides %}
     {#- a ledger may be several sides, which have to see the same batches of it -#}
@@ -69,7 +69,7 @@
             ~ ': it has no cancel rows, so that a joined ledger would not hear of rows that are replaced. Give it the engine versioned_collapsing, or collapsing where there is no version'
         ) }}
     {% endif %}
-    {% set table, existing = collapsing._named(relation), load_relation(collapsing._named(relation)) %}
+    {% set table, existing = collapsing._plain(relation), load_relation(collapsing._plain(relation)) %}
     {% if existing.is_view or (existing is none and collapsing._may_write()) %}
         {{ collapsing._raise(
             model.name, "the ledger '" ~ node.name ~ "' is no table at " ~ table ~ ', but ' ~ ('a view' if existing else 'not there')

@@ -6,7 +6,7 @@
 
 
 {# Returns how far a joined ledger that has the batches `batches` has read the ledgers under it, {unique_id: batch}. #}
-{% macro _read_upto(ledger, batches) %}
+{% macro _watermarks_of(ledger, batches) %}
     {% set manifest = load_relation(collapsing._beside(ledger, 'manifest')) %}
     {% do return({}) if not batches or manifest is none %}
     {% set sql %}
@@ -14,7 +14,7 @@
             substring_index(block, ':', 1) as side,
             max(try_cast(substring_index(block, ':', -1) as int)) as upto
         from {{ manifest }}
-        where {{ collapsing._is_committed(batches) }} and block is not null
+        where {{ collapsing._is_folded(batches) }}
         group by 1
     {% endset %}
     {{ return(dict(collapsing._rows_of(sql) | map('list'))) }}
@@ -25,7 +25,7 @@
     Returns in words why a joined ledger that has the batches `batches` cannot go on from where it has read its sides, or none. Where it
     cannot, or has no batches, all sides are to be read from the beginning.
 #}
-{% macro _find_stale(sides, batches) %}
+{% macro _reset_if_stale(sides, batches) %}
     {% set stale = [] %}
     {% for side in sides if batches %}
         {% set base = side.batches.base if side.batches else 0 %}
@@ -39,13 +39,13 @@
             ) %}
         {% endif %}
     {% endfor %}
-    {% do collapsing._read_all(sides) if stale or not batches %}
+    {% do collapsing._read_from_start(sides) if stale or not batches %}
     {{ return(stale | first if stale else none) }}
 {% endmacro %}
 
 
 {# Marks all sides as unread from the beginning. #}
-{% macro _read_all(sides) %}
+{% macro _read_from_start(sides) %}
     {% for side in sides %}
         {% do side.update({'after': none}) %}
     {% endfor %}
@@ -94,7 +94,7 @@
     {% set stored_rules = collapsing._property_in(described, 'collapsing.rules') if described else none %}
     {% set created = not fits or is_changed or (stale and not batches) %}
     {% set whole = created or not batches or stale or should_full_refresh() %}
-    {% do collapsing._read_all(sides) if whole %}
+    {% do collapsing._read_from_start(sides) if whole %}
     {{ return({
         'is_due': true, 'created': created, 'rebuild': whole and not created and batches is not none, 'whole': whole, 'added': [],
         'has_other_rules': stored_rules != collapsing._rules_of(settings),

@@ -11,14 +11,14 @@
 
     {#- nobody else writes this table, and what a killed run left half done is finished -#}
     {%- do collapsing._check_model('joined') -%}
-    {%- do collapsing._check_not_fed_on(model, 'optimized') if settings.optimize != 'manual' -%}
+    {%- do collapsing._check_not_fed_on(model, 'optimized') if settings.optimize -%}
     {%- do collapsing._acquire_lock(model.name, ledger) -%}
     {%- set batches = collapsing._batches_of(ledger) -%}
     {%- do collapsing._drop_covered(ledger, batches) -%}
 
     {#- which batches of which side are unread; whether what is there still fits them and the settings -#}
-    {%- set sides = collapsing._sides(settings, collapsing._read_upto(ledger, batches)) -%}
-    {%- set stale = collapsing._find_stale(sides, batches) -%}
+    {%- set sides = collapsing._sides(settings, collapsing._watermarks_of(ledger, batches)) -%}
+    {%- set stale = collapsing._reset_if_stale(sides, batches) -%}
     {%- set table = collapsing._check_joined_table(ledger, settings, sides, batches, stale) -%}
     {%- do collapsing._check_not_fed_on(model, 'built anew') if batches and (table.rebuild or table.created) -%}
     {%- set batch = {'committed': false} -%}
@@ -44,7 +44,7 @@
     {%- do collapsing._say(model.name, line) if batch.committed -%}
     {%- do store_result('main', response=line) -%}
     {%- set batches = none if table.created else batches -%}
-    {%- do collapsing._pass_on_batches(ledger, batches, batch) if not table.rebuild and settings.optimize == 'manual' -%}
+    {%- do collapsing._pass_on_batches(ledger, batches, batch) if not table.rebuild and not settings.optimize -%}
 
     {%- do collapsing._optimize_if_due(ledger, settings) if batch.committed -%}
     {%- do apply_grants(ledger, config.get('grants'), should_revoke=should_revoke(existing, full_refresh_mode=true)) -%}

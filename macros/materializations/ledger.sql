@@ -11,7 +11,7 @@
 
     {#- nobody else writes this table, and what a killed run left half done is finished -#}
     {%- do collapsing._check_model('ledger') -%}
-    {%- do collapsing._check_not_fed_on(model, 'optimized') if settings.optimize != 'manual' -%}
+    {%- do collapsing._check_not_fed_on(model, 'optimized') if settings.optimize -%}
     {%- do collapsing._acquire_lock(model.name, ledger) -%}
     {%- set batches = collapsing._batches_of(ledger) -%}
     {%- do collapsing._drop_covered(ledger, batches) -%}
@@ -36,7 +36,7 @@
         {#- classify every unread row, with one lookup of the keys; all that is written follows from these rows -#}
         {%- set looked_up = ledger if batches else none -%}
         {%- set classified = collapsing._cache_classified(unread.view, looked_up, settings, columns, batch) -%}
-        {%- set rows = collapsing._appended_by(classified, looked_up, settings, columns, batch.undone) -%}
+        {%- set rows = collapsing._rows_to_append(classified, looked_up, settings, columns, batch.voided) -%}
 
         {#- the manifest says what the batch takes and appends: it counts once the batch is committed -#}
         {%- if settings.block or table.rebuild or not collapsing._is_empty(batch) -%}
@@ -49,7 +49,7 @@
     {%- set line = collapsing._summary(batch, settings) -%}
     {%- do collapsing._say(model.name, line) if batch.committed -%}
     {%- do store_result('main', response=line) -%}
-    {%- do collapsing._pass_on_batches(ledger, batches, batch) if not table.rebuild and settings.optimize == 'manual' -%}
+    {%- do collapsing._pass_on_batches(ledger, batches, batch) if not table.rebuild and not settings.optimize -%}
 
     {%- do collapsing._optimize_if_due(ledger, settings) if batch.committed -%}
     {%- do apply_grants(ledger, config.get('grants'), should_revoke=should_revoke(existing, full_refresh_mode=true)) -%}
@@ -81,9 +81,9 @@
     {% else %}
         {#- new columns of a stage come after the system columns -#}
         {% set ordered = rows if table.stored == table.wanted | map(attribute='name') | list
-            else 'select ' ~ collapsing._row_list(table.stored) ~ '\nfrom (\n' ~ rows ~ '\n)' %}
+            else 'select ' ~ collapsing._column_list(table.stored) ~ '\nfrom (\n' ~ rows ~ '\n)' %}
         {% call statement('main') %}
-            {{ collapsing._append(ledger, ordered, batch.number) }}
+            {{ collapsing._append_sql(ledger, ordered, batch.number) }}
         {% endcall %}
     {% endif %}
     {% do batch.update({'committed': true}) %}

@@ -12,7 +12,7 @@
     {%- do collapsing._acquire_lock(model.name, projection) -%}
 
     {#- which batches are unread; whether what is there still fits the source and the settings -#}
-    {%- set source = collapsing._source_of(model) -%}
+    {%- set source = collapsing._source_relation(model) -%}
     {%- set source_projection = collapsing._source_projection(source, settings) -%}
     {%- set table = collapsing._ready_partials(projection, existing, source, settings, source_projection) -%}
 
@@ -29,17 +29,17 @@
             {#- other partials: until they are there, the property fits no settings, so that a run after a kill rebuilds -#}
             {%- set unfit = {'collapsing.projection': collapsing._as_property({})} -%}
             {%- do collapsing._set_properties(projection, unfit if table.is_other else table.properties) -%}
-            {%- do collapsing._write_base(projection, table.upto, 'select * from ' ~ view, has_readers=false) -%}
+            {%- do collapsing._write_base(projection, table.upto, 'select * from ' ~ view) -%}
             {%- do collapsing._set_properties(projection, table.properties) if table.is_other -%}
             {%- do collapsing._drop_cached(projection, model) -%}
         {%- else -%}
             {% call statement('main') %}
-                {{ collapsing._append(projection, partials, table.upto, after=table.after or 0) }}
+                {{ collapsing._append_sql(projection, partials, table.upto, after=table.after or 0) }}
             {% endcall %}
         {%- endif -%}
         {%- set first = 1 + (table.after or 0) -%}
         {%- set line = 'batch ' ~ first if first == table.upto else 'batches ' ~ first ~ '-' ~ table.upto -%}
-        {%- do collapsing._merge_many_partials(projection, table) if table.batches and table.after is not none -%}
+        {%- do collapsing._merge_many_partials(projection, table.batches) if table.batches and table.after is not none -%}
     {%- endif -%}
     {%- do store_result('main', response=line) -%}
 

@@ -5,13 +5,13 @@
 
 
 {# Returns the figures of a ledger, {name: value}, NULL if unknown; with `skip_unbuilt` a missing table is a `state`, no error. #}
-{% macro _ledger_figures(node, scan, skip_unbuilt=false) %}
+{% macro _ledger_figures(node, scan, skip_unbuilt) %}
     {% set settings = collapsing._ledger_settings(node) %}
-    {% set is_split = collapsing._shards_of(node) and collapsing._shard_of_run() is none %}
+    {% set is_split = collapsing._shard_names(node) %}
     {% set figures = {
         'model': collapsing._name_to_ask(node), 'kind': 'ledger', 'engine': settings.engine ~ (', input: ' ~ settings.input if not settings.join), 'state': 'built'
     } %}
-    {% if skip_unbuilt and (is_split or adapter.get_relation(node.database, node.schema, node.alias) is none) %}
+    {% if skip_unbuilt and (is_split or collapsing._relation_if_any(node) is none) %}
         {% do figures.update({'state': 'split into shards, say which: collapsing_shard' if is_split else 'not built'}) %}
         {% set relation = api.Relation.create(node.database, node.schema, node.alias) %}
         {% do collapsing._check_absent(node.name, relation) if not is_split and collapsing._has_schema(relation) %}
@@ -19,7 +19,7 @@
     {% endif %}
     {% set ledger = collapsing._built_relation(node) %}
     {% set batches = collapsing._batches_of(ledger) %}
-    {% set told = collapsing._told_by_manifest(ledger, batches) %}
+    {% set told = collapsing._manifest_figures(ledger, batches) %}
     {% set base = ', a base up to ' ~ batches.base if batches and batches.base else '' %}
     {% do figures.update({
         'batches': (batches.first ~ ' to ' ~ batches.last) ~ base if batches else 'none',
@@ -31,10 +31,10 @@
     {% do figures.update(collapsing._row_figures(ledger, settings, batches, told)) %}
     {% do figures.update(collapsing._reject_figures(ledger, batches)) %}
     {% do figures.update({'last_ties': told.ties}) %}
-    {% set readers = collapsing._lags_of(node, batches, told.counting) %}
+    {% set readers = collapsing._lags_of_readers(node, batches, told.counting) %}
     {% do figures.update({
         'lag_batches': readers | map(attribute='lag_batches') | max if readers else none, 'readers': readers,
-        'reads': collapsing._lags_behind(node) if settings.join else []
+        'reads': collapsing._lags_to_sources(node) if settings.join else []
     }) %}
     {% do figures.update(collapsing._storage_figures(ledger, batches, scan)) %}
     {{ return(dict(figures, **collapsing._scanned_figures(ledger, settings, figures)) if scan and batches else figures) }}
@@ -45,7 +45,7 @@
     Returns what the manifest tells of a ledger: `finished_at`, `age_minutes` and, if decisions were counted, `ties` of its newest batch;
     `appended`, {batch: [states, cancels, tombstones]} of the batches after the base; `counting`, those of them that projections read.
 #}
-{% macro _told_by_manifest(ledger, batches) %}
+{% macro _manifest_figures(ledger, batches) %}
     {% set told = {'finished_at': none, 'age_minutes': none, 'ties': none, 'appended': {}, 'counting': []} %}
     {% set manifest = load_relation(collapsing._beside(ledger, 'manifest')) %}
     {% if manifest is not none and batches %}
@@ -96,18 +96,18 @@
     {% for number in (batches.later if batches else []) if number in told.appended %}
         {% do counts.append(told.appended[number]) %}
     {% endfor %}
-    {% set counted = collapsing._rows_of(
+    {% set of_unknown = collapsing._rows_of(
         'select count_if(ledger_sign = 1), count_if(ledger_sign = -1), count_if(ledger_sign = 0 and '
         ~ adapter.quote(settings.key[0]) ~ ' is not null), count_if(ledger_sign = -1 and ledger_batch < 0) from ' ~ ledger
         ~ ' where ledger_batch in (' ~ unknown | join(', ') ~ ')'
     )[0] if unknown else [0, 0, 0, 0] %}
-    {% do counts.append(counted) %}
+    {% do counts.append(of_unknown) %}
     {% set states, cancels, tombstones = counts | sum(attribute='0'), counts | sum(attribute='1'), counts | sum(attribute='2') %}
     {% set rows, engine = states + cancels + tombstones, collapsing._engine(settings) %}
     {#- what an optimize has left is not dead: signed rows leave cancel rows too -#}
-    {% set dead = [2 * (cancels - counted[3]), rows - tombstones] | min %}
-    {% set live = rows - tombstones - dead - (0 if engine.shows_cancel_rows else counted[3]) %}
-    {% if engine.keeps_every_row and not engine.adds_up %}
+    {% set dead = [2 * (cancels - of_unknown[3]), rows - tombstones] | min %}
+    {% set live = rows - tombstones - dead - (0 if engine.shows_cancel_rows else of_unknown[3]) %}
+    {% if not engine.adds_up %}
         {% set live, dead = none, none %}
     {% endif %}
     {{ return({
@@ -135,11 +135,11 @@
     Returns how far each projection of a ledger has read, each projection of those, and each joined ledger, [{kind, name, batch, lag_batches}].
     `counting` are the batches that have something to read: of others a projection keeps no rows.
 #}
-{% macro _lags_of(node, batches, counting) %}
+{% macro _lags_of_readers(node, batches, counting) %}
     {% set lags, in_base = [], [] %}
     {% for reader in graph.nodes.values() if collapsing._is_joined(reader) and node.unique_id in reader.depends_on.nodes
-        or collapsing._kind_if_any(reader) == 'projection' and collapsing._ledger_of(reader).unique_id == node.unique_id %}
-        {% set upto = collapsing._upto_read_by(reader, node) or 0 %}
+        or collapsing._is_projection(reader) and collapsing._ledger_of(reader).unique_id == node.unique_id %}
+        {% set upto = collapsing._watermark_of_reader(reader, node) or 0 %}
         {#- for a reader that has not read all of the base, it is one batch more -#}
         {% set is_behind_base = batches and 0 < batches.base and upto < batches.base %}
         {% do in_base.append(collapsing._last_to_read_of_base(node, batches)) if is_behind_base and not in_base %}
@@ -163,14 +163,14 @@
 
 
 {# Returns how far a joined ledger has read each ledger that it joins, [{name, last, batch, lag_batches}]. #}
-{% macro _lags_behind(node) %}
+{% macro _lags_to_sources(node) %}
     {% set lags = [] %}
     {% for source in collapsing._sources_of(node) %}
         {#- none where it was read with --defer, and is not here: how far it is behind nobody can tell -#}
-        {% set table = adapter.get_relation(source.database, source.schema, source.alias) %}
+        {% set table = collapsing._relation_if_any(source) %}
         {% if table is not none %}
             {% set batches = collapsing._batches_of(table) %}
-            {% set last, upto = batches.last if batches else 0, collapsing._upto_read_by(node, source) or 0 %}
+            {% set last, upto = batches.last if batches else 0, collapsing._watermark_of_reader(node, source) or 0 %}
             {% do lags.append({'name': source.name, 'last': last, 'batch': upto, 'lag_batches': last - upto}) %}
         {% endif %}
     {% endfor %}
@@ -216,8 +216,8 @@
     {% set final = collapsing._final_of_projection(projection, settings, collapsing._types_of(projection), rows) %}
     {% set ledger = collapsing._ledger_of(node) %}
     {% set batches = collapsing._batches_of(collapsing._built_relation(ledger)) %}
-    {% set told = collapsing._told_by_manifest(collapsing._built_relation(ledger), batches) %}
-    {% set lags = collapsing._lags_of(ledger, batches, told.counting) %}
+    {% set told = collapsing._manifest_figures(collapsing._built_relation(ledger), batches) %}
+    {% set lags = collapsing._lags_of_readers(ledger, batches, told.counting) %}
     {% set lag = lags | selectattr('name', 'equalto', collapsing._name_to_ask(node)) | first %}
     {{ return({
         'model': collapsing._name_to_ask(node), 'kind': 'projection', 'state': 'built',

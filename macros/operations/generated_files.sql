@@ -90,7 +90,7 @@
 {% macro _told_of_guess(rows, guess) %}
     {% set lines, key = [], guess.key %}
     {% do lines.append(
-        'Seen in the data (' ~ collapsing._counted(rows, 'row') ~ '), and what it cannot tell. Check it before the first run.'
+        'Seen in the data (' ~ collapsing._with_noun(rows, 'row') ~ '), and what it cannot tell. Check it before the first run.'
     ) %}
     {% do lines.append('There is no row yet: names and types alone were looked at.') if not rows %}
     {% do lines.append(

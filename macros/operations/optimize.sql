@@ -43,8 +43,8 @@
     {% set batches = collapsing._batches_of(relation) %}
     {% do collapsing._check_manifest(relation, settings, batches) if settings %}
     {% set due = collapsing._due(relation, settings, batches, keep_batches, policy) %}
-    {% set marked = ' (dry run: nothing was changed)' if dry_run and due.is_due else '' %}
-    {% do collapsing._say(node.name, due.says ~ marked) if policy or dry_run %}
+    {% set note = ' (dry run: nothing was changed)' if dry_run and due.is_due else '' %}
+    {% do collapsing._say(node.name, due.says ~ note) if policy or dry_run %}
     {% if not dry_run and (due.is_due or not policy) %}
         {% do collapsing._acquire_lock(node.name, relation) %}
         {% if settings %}
@@ -63,7 +63,7 @@
 #}
 {% macro _due(relation, settings, batches, keep_batches, policy) %}
     {#- a ledger has each number after its base, a projection only some, of which a format with a log does not tell -#}
-    {% set later = [] if not batches else batches.later if settings else collapsing._states_of(relation, batches) %}
+    {% set later = [] if not batches else batches.later if settings else collapsing._batches_with_rows(relation, batches) %}
     {% set count = later | select('le', (batches.last if batches else 0) - keep_batches) | list | length %}
     {% do return({'is_due': count > 0, 'says': 'batches after the base to fold: ' ~ count}) if not count or not policy %}
     {% set says = count ~ ' of ' ~ policy.batches ~ ' batches after the base' %}
@@ -79,10 +79,10 @@
 
 {# Returns the share of a ledger's rows that an optimize would remove. #}
 {% macro _dead_share(ledger, settings, batches) %}
-    {% set figures = collapsing._row_figures(ledger, settings, batches, collapsing._told_by_manifest(ledger, batches)) %}
+    {% set figures = collapsing._row_figures(ledger, settings, batches, collapsing._manifest_figures(ledger, batches)) %}
     {% do return(figures.dead_share) if figures.live is not none %}
     {% set row = collapsing._rows_of(
-        'select count(*), approx_count_distinct(struct(' ~ collapsing._row_list(settings.key + settings.partition_by) ~ ')) from '
+        'select count(*), approx_count_distinct(struct(' ~ collapsing._column_list(settings.key + settings.partition_by) ~ ')) from '
         ~ collapsing._visible_rows(ledger)
     )[0] %}
     {{ return([(row[0] - row[1]) / row[0], 0] | max if row[0] else 0) }}
@@ -91,10 +91,10 @@
 
 {# Returns in words why an optimize of all models leaves one out, or none. #}
 {% macro _why_left_out(node, kind) %}
-    {% if collapsing._shards_of(node) and collapsing._shard_of_run() is none %}
+    {% if collapsing._shard_names(node) %}
         {{ return('its keys are split into shards: say which by the variable collapsing_shard') }}
     {% endif %}
-    {% set relation = adapter.get_relation(node.database, node.schema, node.alias) %}
+    {% set relation = collapsing._relation_if_any(node) %}
     {% do return('it has not been built') if relation is none %}
     {% set lock = collapsing._lock_on(relation) if not collapsing._is_sole_writer() else {'run': none} %}
     {% if lock.run is not none and not collapsing._is_stale(lock.since) %}
@@ -133,7 +133,7 @@
     {% do collapsing._drop_covered(ledger, batches) %}
     {% set manifest = collapsing._manifest_of(ledger, batches) %}
     {% set limit = namespace(upto=0) %}
-    {% set limit.upto = collapsing._read_by_all(node, ledger, batches, batches.last - keep_batches) if batches else 0 %}
+    {% set limit.upto = collapsing._last_read_by_all(node, ledger, batches, batches.last - keep_batches) if batches else 0 %}
     {#- a batch is not folded without the later batch that takes it back: readers cannot skip a part of a base -#}
     {% for pair in manifest.undone if pair[1] <= limit.upto < pair[0] %}
         {% set limit.upto = pair[1] - 1 %}
@@ -158,10 +158,10 @@
 
 
 {# Writes a base of the batches up to `upto`, and prints what there was before and what is left. #}
-{% macro _fold_into_base(node, relation, batches, upto, sql, has_readers=true) %}
+{% macro _fold_into_base(node, relation, batches, upto, sql) %}
     {% set before = collapsing._size_of(relation, batches) %}
     {% do collapsing._say(node.name, 'folding the batches up to ' ~ upto ~ ' into a base') %}
-    {% do collapsing._write_base(relation, upto, sql, has_readers) %}
+    {% do collapsing._write_base(relation, upto, sql) %}
     {% set after = collapsing._size_of(relation, collapsing._batches_of(relation)) %}
     {% do collapsing._say(node.name, 'rows: ' ~ before.rows ~ ', now ' ~ after.rows) %}
     {% do collapsing._say(node.name, 'bytes: ' ~ before.bytes ~ ', now ' ~ after.bytes) %}
@@ -170,10 +170,7 @@
 
 {# Optimizes a ledger at the end of a run, if its setting `optimize` asks for that and so much of it is dead. #}
 {% macro _optimize_if_due(ledger, settings) %}
-    {% if settings.optimize != 'manual' %}
-        {% set threshold = 0.5 if settings.optimize == 'auto' else settings.optimize %}
-        {% if collapsing._dead_share(ledger, settings, collapsing._batches_of(ledger)) >= threshold %}
-            {% do collapsing._optimize_ledger(collapsing._model_of(ledger), ledger, settings, 0) %}
-        {% endif %}
+    {% if settings.optimize and collapsing._dead_share(ledger, settings, collapsing._batches_of(ledger)) >= settings.optimize %}
+        {% do collapsing._optimize_ledger(collapsing._model_of(ledger), ledger, settings, 0) %}
     {% endif %}
 {% endmacro %}

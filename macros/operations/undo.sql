@@ -33,7 +33,7 @@
 #}
 {% macro _plan_undo(batches, manifest, batch, redo) %}
     {% set base = ': the batches up to ' ~ batches.base ~ ' are folded into the base' if batches and batches.base else '' %}
-    {% set counting = (batches.later if batches else []) | reject('in', manifest.undone | sum(start=[])) | list %}
+    {% set counting = (batches.later if batches else []) | reject('in', manifest.voided) | list %}
     {% set newest, undone = counting | last if counting else 0, manifest.undone | rejectattr(1, 'in', manifest.undos) | list %}
     {% set open = undone | selectattr(0, 'gt', [newest, batches.base if batches else 0] | max) | list %}
     {% if redo %}
@@ -86,7 +86,7 @@
     {% do collapsing._drop_range(collapsing._beside(ledger, 'rejects'), number, number, ledger) %}
     {#- a batch without rows has a negation without rows -#}
     {% if counts | sum %}
-        {% do collapsing._execute(collapsing._append(ledger, negation, number)) %}
+        {% do collapsing._execute(collapsing._append_sql(ledger, negation, number)) %}
     {% else %}
         {% do collapsing._append_empty(ledger, number) %}
     {% endif %}
@@ -133,7 +133,7 @@
             {% do selected.append('cast(-ledger_sign as ' ~ collapsing._ddl_type(column.dtype) ~ ') as ' ~ adapter.quote(name)) %}
         {% elif name == 'ledger_place' %}
             {% do selected.append(
-                'row_number() over (partition by ' ~ collapsing._row_list(settings.key) ~ ' order by ledger_place desc) as ledger_place'
+                'row_number() over (partition by ' ~ collapsing._column_list(settings.key) ~ ' order by ledger_place desc) as ledger_place'
             ) %}
         {% elif name == 'ledger_batch' %}
             {% do selected.append(number ~ ' as ledger_batch') %}
@@ -168,9 +168,9 @@
             select {{ row }} from {{ engine.final('(select * from touched where ledger_batch < ' ~ undo.target ~ ')', settings) }}
         ),
         negated as (
-            select {{ collapsing._row_list(columns) }} from touched
+            select {{ collapsing._column_list(columns) }} from touched
             union all
-            select {{ collapsing._row_list(columns) }} from ({{ collapsing._negation(ledger, settings, undo.target, batches.last + 1) }})
+            select {{ collapsing._column_list(columns) }} from ({{ collapsing._negation(ledger, settings, undo.target, batches.last + 1) }})
         ),
         after_it as (
             select {{ row }} from {{ engine.final('negated', settings) }}

@@ -25,7 +25,7 @@
         {%- endfor %}
     {%- endif %}
     {%- if groups %}
-    group by {{ collapsing._row_list(groups) }}
+    group by {{ collapsing._column_list(groups) }}
     {%- endif %}
     having {{ collapsing._has_rows(projection) }}
 )
@@ -38,11 +38,11 @@
 #}
 {% macro _has_rows(projection) %}
     {% do return('sum(ledger_sign) <> 0') if collapsing._sums_signed_rows(projection) %}
-    {% set wrong = collapsing._text_literal(
-        "collapsing: projection '" ~ projection.identifier ~ "': a group has more cancel rows than state rows. Its SQL, or a function in it, has given"
+    {% set stop = collapsing._raise_in_sql(
+        "projection '" ~ projection.identifier ~ "': a group has more cancel rows than state rows. Its SQL, or a function in it, has given"
         ~ ' two copies of a row different values: build it again with --full-refresh, from SQL that does not change'
     ) %}
-    {{ return('if(sum(ledger_sign) < 0, raise_error(' ~ wrong ~ '), sum(ledger_sign) <> 0)') }}
+    {{ return('if(sum(ledger_sign) < 0, ' ~ stop ~ ', sum(ledger_sign) <> 0)') }}
 {% endmacro %}
 
 
@@ -71,7 +71,7 @@
         {%- endfor %}
         sum(ledger_sign) as ledger_sign
     from {{ rows }}
-    group by {{ collapsing._row_list(groups + values + ['ledger_part']) }}
+    group by {{ collapsing._column_list(groups + values + ['ledger_part']) }}
 )
 {%- endmacro %}
 
@@ -174,14 +174,13 @@
     {% set batches = collapsing._batches_of(projection) %}
     {% do collapsing._drop_covered(projection, batches) %}
     {% set limit = batches.last - keep_batches if batches else 0 %}
-    {% set old = collapsing._states_of(projection, batches) | select('le', limit) | list if batches else [] %}
-    {% set upto = collapsing._read_by_all(node, projection, batches, old[-1]) if old else 0 %}
+    {% set old = collapsing._batches_with_rows(projection, batches) | select('le', limit) | list if batches else [] %}
+    {% set upto = collapsing._last_read_by_all(node, projection, batches, old[-1]) if old else 0 %}
     {% if not old | select('le', upto) | list %}
         {% do collapsing._say(node.name, 'there is nothing to merge') %}
     {% else %}
-        {% do collapsing._fold_into_base(
-                node, projection, batches, upto, collapsing._merged_partials(projection, batches, upto), has_readers=false
-            ) %}
+        {% set merged = collapsing._merged_partials(projection, batches, upto) %}
+        {% do collapsing._fold_into_base(node, projection, batches, upto, merged) %}
     {% endif %}
 {% endmacro %}
 
@@ -190,7 +189,7 @@
     Returns the batches of a projection after its base that have rows, in order. Of a number between two of them it never had the state, so that
     no base has such a number; a format with a log does not tell which these are.
 #}
-{% macro _states_of(projection, batches) %}
+{% macro _batches_with_rows(projection, batches) %}
     {{ return(collapsing._rows_of(
         'select distinct ledger_batch from ' ~ projection ~ ' where ledger_batch > ' ~ batches.base ~ ' order by ledger_batch'
     ) | map('first') | map('int') | list) }}
@@ -226,7 +225,7 @@ from {{ projection }}
 where
     {{ collapsing._is_upto(projection, batches, upto) }}
 {%- if kept %}
-group by {{ collapsing._row_list(kept) }}
+group by {{ collapsing._column_list(kept) }}
 {%- endif %}
 having
     {{ counts | join('\n    or ') }}
@@ -235,20 +234,17 @@ having
 
 {#
     Runs after a projection's insert: merges its partials when there are more than 16, all but the newest 8, so that reading it
-    does not grow with its age and the newest states can still be asked for. `table` as _ready_partials returned it before the insert.
+    does not grow with its age and the newest states can still be asked for. `batches` are those that it had before the insert.
 #}
-{% macro _merge_many_partials(projection, table) %}
-    {% set batches = table.batches %}
-    {% set states = collapsing._states_of(projection, batches) if batches.later | length >= 16 else [] %}
+{% macro _merge_many_partials(projection, batches) %}
+    {% set states = collapsing._batches_with_rows(projection, batches) if batches.later | length >= 16 else [] %}
     {% if states | length > 16 %}
         {% set node = collapsing._model_of(projection) %}
-        {% set upto = collapsing._read_by_all(node, projection, batches, states[-9]) %}
+        {% set upto = collapsing._last_read_by_all(node, projection, batches, states[-9]) %}
         {% if states | select('le', upto) | list %}
             {% do collapsing._drop_covered(projection, batches) %}
             {% do collapsing._say(node.name, 'merging the partials of the batches up to ' ~ upto) %}
-            {% do collapsing._write_base(
-                projection, upto, collapsing._merged_partials(projection, batches, upto), has_readers=false
-            ) %}
+            {% do collapsing._write_base(projection, upto, collapsing._merged_partials(projection, batches, upto)) %}
         {% endif %}
     {% endif %}
 {% endmacro %}

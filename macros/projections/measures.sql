@@ -42,7 +42,7 @@
     Returns what a row of a ledger adds to the partials of a measure, as a list of {name, added: SQL over the row of the CTE
     `changes`}, with `dtype` for a sum: the type that it is kept in. `type` is the Spark type of the measure's argument.
 #}
-{% macro _added_by_row(measure, type) %}
+{% macro _partials_of_row(measure, type) %}
     {% set value = adapter.quote('ledger_value_' ~ measure.name) %}
     {% set count = {'name': 'ledger_count_' ~ measure.name, 'added': 'if(' ~ value ~ ' is null, 0, ledger_sign)'} %}
     {% do return([count]) if measure.function == 'count' %}
@@ -133,9 +133,9 @@
 
 {# Returns SQL for a value that is NULL only if it does not fit: the query then names projection and measure in an error. #}
 {% macro _or_error(value, projection, measure) %}
-    {{ return('coalesce(' ~ value ~ ', raise_error(' ~ collapsing._text_literal(
-        "collapsing: projection '" ~ projection.identifier ~ "': measure '" ~ measure ~ "' does not fit its type"
-    ) ~ '))') }}
+    {{ return('coalesce(' ~ value ~ ', ' ~ collapsing._raise_in_sql(
+        "projection '" ~ projection.identifier ~ "': measure '" ~ measure ~ "' does not fit its type"
+    ) ~ ')') }}
 {% endmacro %}
 
 

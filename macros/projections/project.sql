@@ -8,31 +8,31 @@
     settings  as _projection_settings returns them
     types     over a ledger the Spark type of each measure's argument by measure name, as _argument_types returns them; over a
               projection the type of each of its columns, as _types_of returns them
-    unread            {after, upto, number}: batch numbers, number that of the rows that are appended; with `after` none all is read
-    source_projection     settings of the projection that is read; none over a ledger
+    span      {after, upto, number}: batch numbers, number that of the rows that are appended; with `after` none all is read
+    source_projection   settings of the projection that is read; none over a ledger
 #}
-{% macro _project(source, settings, types, unread, source_projection=none) %}
+{% macro _project(source, settings, types, span, source_projection) %}
 {%- set read = (
-    'ledger_batch > ' ~ unread.after ~ ' and ' if unread.after is not none else ''
-) ~ 'ledger_batch <= ' ~ unread.upto -%}
+    'ledger_batch > ' ~ span.after ~ ' and ' if span.after is not none else ''
+) ~ 'ledger_batch <= ' ~ span.upto -%}
 {%- set values = collapsing._value_measures(settings.measures) | map(attribute='name') | list -%}
 {%- set measures = [] -%}
 {%- for measure in collapsing._measures_with_partials(settings.measures) -%}
-    {%- do measures.append(dict(measure, partials=collapsing._added_by_partial(measure, source_projection, types)
-        if source_projection else collapsing._added_by_row(measure, types[measure.name]))) -%}
+    {%- do measures.append(dict(measure, partials=collapsing._partials_of_group(measure, source_projection, types)
+        if source_projection else collapsing._partials_of_row(measure, types[measure.name]))) -%}
 {%- endfor -%}
 with
 
-{{ collapsing._added_by_groups(source, settings, measures, read) if source_projection
-    else collapsing._added_by_rows(source, settings, measures, read) }}
+{{ collapsing._added_from_projection(source, settings, measures, read) if source_projection
+    else collapsing._added_from_ledger(source, settings, measures, read) }}
 {%- if not values %}
 
-{{ collapsing._summed_partials(settings, measures, values, unread) }}
+{{ collapsing._summed_partials(settings, measures, values, span) }}
 {%- else %},
 
 -- a row for each group, and one for each group and value
 merged as (
-    {{ collapsing._summed_partials(settings, measures, values, unread) | indent(4) }}
+    {{ collapsing._summed_partials(settings, measures, values, span) | indent(4) }}
 )
 
 select *
@@ -47,7 +47,7 @@ where
 
 
 {# Returns the CTEs that turn rows of a ledger into what each adds to the partials of its group; the last one is `added`. #}
-{% macro _added_by_rows(ledger, settings, measures, read) -%}
+{% macro _added_from_ledger(ledger, settings, measures, read) -%}
 -- rows that count (tombstones do not) of the batches not read yet
 changes as (
     select
@@ -88,7 +88,7 @@ added as (
 
 
 {# Returns the select that adds up the CTE `added` by group, and by group and value for the measures in `values`. #}
-{% macro _summed_partials(settings, measures, values, unread) -%}
+{% macro _summed_partials(settings, measures, values, span) -%}
 {%- set groups = settings.group_by.keys() | list -%}
 select
     {%- for group in groups %}
@@ -96,24 +96,24 @@ select
     {%- endfor %}
     {%- for measure in measures %}
     {%- for partial in measure.partials %}
-    {{ collapsing._summed_partial(measure.name, partial, values) }} as {{ adapter.quote(partial.name) }},
+    {{ collapsing._sum_in_grouping(measure.name, partial, values) }} as {{ adapter.quote(partial.name) }},
     {%- endfor %}
     {%- endfor %}
     {%- if values %}
     case {%- for value in values %} when {{ collapsing._is_value(value) }} then {{ loop.index }}{% endfor %} else 0 end as ledger_part,
     {%- endif %}
     {{ collapsing._of_groups('sum(ledger_sign)', values, '0') }} as ledger_sign,
-    {{ unread.number }} as ledger_batch
+    {{ span.number }} as ledger_batch
 from added
 {%- if values %}
 group by grouping sets (
-    ({{ collapsing._row_list(groups) }})
+    ({{ collapsing._column_list(groups) }})
     {%- for value in values %},
-    ({{ collapsing._row_list(groups + ['ledger_value_' ~ value]) }})
+    ({{ collapsing._column_list(groups + ['ledger_value_' ~ value]) }})
     {%- endfor %}
 )
 {%- elif groups %}
-group by {{ collapsing._row_list(groups) }}
+group by {{ collapsing._column_list(groups) }}
 {%- else %}
 having count(*) > 0
 {%- endif %}
@@ -121,7 +121,7 @@ having count(*) > 0
 
 
 {# Returns SQL for a partial of a measure in _summed_partials. #}
-{% macro _summed_partial(measure, partial, values) %}
+{% macro _sum_in_grouping(measure, partial, values) %}
     {% set column = adapter.quote(partial.name) %}
     {% do return(column) if partial.name == 'ledger_value_' ~ measure %}
     {% do return('if(' ~ collapsing._is_value(measure) ~ ', sum(' ~ column ~ '), null)') if measure in values %}
@@ -176,7 +176,7 @@ having count(*) > 0
 
 
 {# Returns the CTE `added`: what each row of a projection adds to the partials of a rollup. #}
-{% macro _added_by_groups(source_projection, settings, measures, read) -%}
+{% macro _added_from_projection(source_projection, settings, measures, read) -%}
 -- rows of the batches not read yet: each adds its partials
 added as (
     select
@@ -192,17 +192,17 @@ added as (
 
 
 {#
-    Returns what a row of a source projection adds to the partials of a measure, in the form of _added_by_row. A count is never NULL:
+    Returns what a row of a source projection adds to the partials of a measure, in the form of _partials_of_row. A count is never NULL:
     its sum is over as many rows as the group has.
 #}
-{% macro _added_by_partial(measure, source_projection, types) %}
+{% macro _partials_of_group(measure, source_projection, types) %}
     {% set of = collapsing._source_measure(measure, source_projection) %}
     {% set count, sum = 'ledger_count_' ~ measure.name, 'ledger_sum_' ~ measure.name %}
     {% if of.function == 'count' %}
-        {% set counted = 'ledger_sign' if of.argument == '*' else adapter.quote('ledger_count_' ~ of.name) %}
+        {% set rows = 'ledger_sign' if of.argument == '*' else adapter.quote('ledger_count_' ~ of.name) %}
         {{ return([
             {'name': count, 'added': 'ledger_sign'},
-            {'name': sum, 'added': 'cast(' ~ counted ~ ' as decimal(20, 0))', 'dtype': 'decimal(30,0)'}
+            {'name': sum, 'added': 'cast(' ~ rows ~ ' as decimal(20, 0))', 'dtype': 'decimal(30,0)'}
         ]) }}
     {% elif of.function != 'sum' %}
         {% set values = collapsing._value_measures(source_projection.measures) %}

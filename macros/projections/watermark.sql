@@ -35,7 +35,7 @@
 
     {% set session = collapsing._check_projection_sql(source, settings, source_projection) %}
     {% set types = collapsing._types_of(source) if source_projection else collapsing._argument_types(source, settings) %}
-    {% set name = collapsing._named(source) | string %}
+    {% set name = collapsing._plain(source) | string %}
     {% set built = {'signature': signature, 'source': name, 'build': invocation_id, 'session': session} %}
     {% do built.update({'shards': collapsing._shards_of(model)}) if collapsing._shards_of(model) %}
     {% set properties = {
@@ -77,7 +77,7 @@
         {{ return('its table is not one that this package has created, in the format of the model') }}
     {% elif built_from.signature != signature %}
         {{ return('its group_by, its measures or the projection that it reads are not those that it was built from') }}
-    {% elif built_from.source != collapsing._named(source) | string %}
+    {% elif built_from.source != collapsing._plain(source) | string %}
         {{ return('it was built from another table, ' ~ built_from.source) }}
     {% elif read and (not of_source or read.last > of_source.last or read.last < of_source.first) %}
         {{ return('what it reads has been rebuilt') }}
@@ -105,7 +105,7 @@
 #}
 {% macro _check_projection_sql(source, settings, source_projection) %}
     {% set columns, expressions, depends_on = [], [], [] %}
-    {% for column in collapsing._describe(collapsing._named(source)).columns if not column.name.startswith('ledger_') %}
+    {% for column in collapsing._describe(collapsing._plain(source)).columns if not column.name.startswith('ledger_') %}
         {% do columns.append(column) %}
     {% endfor %}
     {% for name, sql in settings.group_by.items() %}
@@ -151,8 +151,8 @@
         {% do collapsing._raise(
             model.name, reads ~ ': a cancel row has another sign than the state row that it takes back; given: ' ~ given
         ) if name == settings.sign %}
-        {% do exceptions.warn(
-            "collapsing: model '" ~ model.name ~ "': " ~ reads ~ ': the sums are right only if each cancel row repeats the ' ~ name
+        {% do collapsing._warn(
+            model.name, reads ~ ': the sums are right only if each cancel row repeats the ' ~ name
             ~ ' of the state row that it takes back (the test equals_recompute tells)'
         ) %}
     {% endfor %}
@@ -166,14 +166,14 @@
         and node.config.materialized == 'view' and node.unique_id not in selected_resources %}
         {% do views.append(node.name) %}
     {% endfor %}
-    {% do exceptions.warn(
-        "collapsing: model '" ~ model.name ~ "': its columns or types have changed: run the views that read it again: " ~ views | join(', ')
+    {% do collapsing._warn(
+        model.name, "its columns or types have changed: run the views that read it again: " ~ views | join(', ')
     ) if views %}
 {% endmacro %}
 
 
 {# Returns the relation of the one ledger or projection that a projection reads. #}
-{% macro _source_of(node) %}
+{% macro _source_relation(node) %}
     {% set sources = collapsing._sources_of(node) %}
     {% set read = node.depends_on.nodes | map('replace', 'model.', '') | join(', ') %}
     {% if sources | length != 1 %}
@@ -194,7 +194,7 @@
 {% macro _signature(settings, source, source_projection) %}
     {% set built = dict(settings, measures=collapsing._aggregates(settings.measures)) %}
     {#- with --defer that of another environment -#}
-    {% set table = load_relation(collapsing._named(source)) if source_projection else none %}
+    {% set table = load_relation(collapsing._plain(source)) if source_projection else none %}
     {% set build = collapsing._property_in(collapsing._describe(table), 'collapsing.projection') if table else none %}
     {{ return(local_md5(tojson({
         'layout': 4, 'settings': built, 'reads': model.depends_on.nodes, 'source_builds': [build] if source_projection else []

@@ -29,7 +29,7 @@
         {{ return(source) }}
     {% endfor %}
     {% set nodes = graph.nodes.values() | selectattr('resource_type', 'in', ['model', 'seed', 'snapshot']) | list %}
-    {% set found = collapsing._named_so(operation, nodes, name) %}
+    {% set found = collapsing._node_named(operation, nodes, name) %}
     {% do return(found) if found %}
     {{ exceptions.raise_compiler_error(
         'collapsing: ' ~ operation ~ " needs 'stage', the name of a model, a seed or a snapshot, or a source as source_name.table_name; given: "
@@ -38,17 +38,22 @@
 {% endmacro %}
 
 
+{# Returns the table or view of a node of the graph, or none; a source of dbt has no alias. #}
+{% macro _relation_if_any(node) %}
+    {{ return(adapter.get_relation(node.database, node.schema, node.alias or node.identifier)) }}
+{% endmacro %}
+
+
 {# Returns the table or view of a stage, `node` in the graph. Raises an error if it does not exist. #}
 {% macro _relation_of_stage(asked_by, node) %}
-    {% set name = node.alias or node.identifier %}
-    {% set relation = adapter.get_relation(node.database, node.schema, name) %}
+    {% set relation = collapsing._relation_if_any(node) %}
     {% if node.config.materialized == 'ephemeral' %}
         {{ exceptions.raise_compiler_error(
             'collapsing: ' ~ asked_by ~ " reads the stage '" ~ node.name ~ "', which is ephemeral: make it a view"
         ) }}
     {% elif relation is none %}
         {{ exceptions.raise_compiler_error(
-            'collapsing: ' ~ asked_by ~ " reads the stage '" ~ node.name ~ "', and there is no table or view " ~ node.schema ~ '.' ~ name
+            'collapsing: ' ~ asked_by ~ " reads the stage '" ~ node.name ~ "', and there is no table or view " ~ node.schema ~ '.' ~ (node.alias or node.identifier)
             ~ ': build it first'
         ) }}
     {% endif %}
@@ -69,8 +74,7 @@
 {# Returns the table or view of a ledger's stage; none where its model reads more than one, or it is not there. #}
 {% macro _only_stage_of(node) %}
     {% set nodes = collapsing._stages_of(node) %}
-    {{ return(adapter.get_relation(nodes[0].database, nodes[0].schema, nodes[0].alias or nodes[0].identifier)
-        if nodes | length == 1 else none) }}
+    {{ return(collapsing._relation_if_any(nodes[0]) if nodes | length == 1 else none) }}
 {% endmacro %}
 
 
@@ -78,7 +82,7 @@
     Returns the one of some nodes of the graph that has a name: of a model's versions the latest, as for ref(), unless the name has one,
     orders.v1. None where there is none; raises an error where packages have several, which `package.name` tells apart.
 #}
-{% macro _named_so(operation, nodes, name) %}
+{% macro _node_named(operation, nodes, name) %}
     {% set found = [] %}
     {% for node in nodes %}
         {% set versions = [''] if node.version in [none, node.latest_version] else [] %}
@@ -100,10 +104,10 @@
 {% endmacro %}
 
 
-{# Returns the graph's node of the model that an operation is asked about, by a name as _named_so takes it. #}
+{# Returns the graph's node of the model that an operation is asked about, by a name as _node_named takes it. #}
 {% macro _asked_model(operation, name, kinds=['ledger', 'projection']) %}
     {% set models = graph.nodes.values() | selectattr('resource_type', 'equalto', 'model') | list %}
-    {% set found = collapsing._named_so(operation, models, name) %}
+    {% set found = collapsing._node_named(operation, models, name) %}
     {% if not found %}
         {% set names = [] %}
         {% for node in models if collapsing._kind_if_any(node) in kinds %}
@@ -145,7 +149,7 @@
 {# Returns the table of a node, or stops where it has not been built. #}
 {% macro _built_relation(node) %}
     {% do collapsing._check_one_shard(node) %}
-    {% set relation = adapter.get_relation(node.database, node.schema, node.alias) %}
+    {% set relation = collapsing._relation_if_any(node) %}
     {% if relation is none %}
         {{ collapsing._raise(node.name, 'there is no table ' ~ node.schema ~ '.' ~ node.alias ~ ' yet: run the model first') }}
     {% endif %}

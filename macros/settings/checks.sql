@@ -4,6 +4,12 @@
 {% endmacro %}
 
 
+{# Warns, beginning with the name of the model. #}
+{% macro _warn(model_name, message) %}
+    {% do exceptions.warn("collapsing: model '" ~ model_name ~ "': " ~ message) %}
+{% endmacro %}
+
+
 {# Raises an error about one setting: says what is allowed and what was given. #}
 {% macro _raise_setting(model_name, setting, allowed, given) %}
     {{ collapsing._raise(
@@ -52,7 +58,7 @@
 
 
 {# Returns the columns of a setting as a list, in the order given; empty where nothing is given. #}
-{% macro _columns_of(model_name, given, setting) %}
+{% macro _columns_setting(model_name, given, setting) %}
     {% set value = given.get(setting, []) %}
     {% set columns = [value] if value is string else value %}
     {% if columns is mapping or columns is not iterable
@@ -65,7 +71,7 @@
 
 
 {# Returns the column of a setting that takes one, or none. #}
-{% macro _column_of(model_name, given, setting) %}
+{% macro _column_setting(model_name, given, setting) %}
     {% set value = given.get(setting) %}
     {% if value is not none and (value is not string or value == '') %}
         {{ collapsing._raise_setting(model_name, setting, 'a column', value) }}
@@ -78,7 +84,7 @@
 {% macro _check_engine(settings, given) %}
     {% set engine = collapsing._engine(settings) %}
     {% set name = settings.engine ~ (' with input: signed' if settings.input == 'signed' else '') %}
-    {% if settings.input == 'signed' and not engine.variant.endswith('__signed') %}
+    {% if settings.input == 'signed' and not engine.is_signed %}
         {% set signed = [] %}
         {% for other in collapsing._engine_names() if '_engine_' ~ other ~ '__signed' in collapsing %}
             {% do signed.append(other) %}

@@ -20,20 +20,22 @@
         'on_changed_block': collapsing._one_of(model_name, given, 'on_changed_block', ['warn', 'fail', 'ignore']),
         'counts_blocks': 'on_changed_block' in given,
         'count_decisions': collapsing._one_of(model_name, given, 'count_decisions', [true, false]),
-        'key': collapsing._columns_of(model_name, given, 'key'),
-        'version': collapsing._columns_of(model_name, given, 'version'),
-        'order_by': collapsing._columns_of(model_name, given, 'order_by'),
-        'partition_by': collapsing._columns_of(model_name, given, 'partition_by'),
-        'sign': collapsing._column_of(model_name, given, 'sign'),
-        'is_deleted': collapsing._column_of(model_name, given, 'is_deleted'),
-        'block': collapsing._column_of(model_name, given, 'block'),
+        'key': collapsing._columns_setting(model_name, given, 'key'),
+        'version': collapsing._columns_setting(model_name, given, 'version'),
+        'order_by': collapsing._columns_setting(model_name, given, 'order_by'),
+        'partition_by': collapsing._columns_setting(model_name, given, 'partition_by'),
+        'sign': collapsing._column_setting(model_name, given, 'sign'),
+        'is_deleted': collapsing._column_setting(model_name, given, 'is_deleted'),
+        'block': collapsing._column_setting(model_name, given, 'block'),
         'combine': {} if given.get('combine') is none else given.combine,
         'tombstone_retention': given.get('tombstone_retention'),
         'optimize': given.get('optimize', 'manual'),
         'shards': given.get('shards')
     } %}
     {% do collapsing._check_engine(settings, given) %}
-    {% do settings.update({'is_signed': collapsing._engine(settings).is_signed or false}) %}
+    {% set is_signed = collapsing._engine(settings).is_signed or false %}
+    {% set has_deletes = not is_signed and (settings.sign or settings.is_deleted) is not none %}
+    {% do settings.update({'is_signed': is_signed, 'has_deletes': has_deletes}) %}
     {% do collapsing._check_together(settings, given) %}
     {% do collapsing._check_combine(settings) %}
     {% do collapsing._check_retention(settings) %}
@@ -46,7 +48,10 @@
 {% endmacro %}
 
 
-{# Raises an error where `optimize` is no share of dead rows, or the ledger cannot be optimized. #}
+{#
+    Raises an error where `optimize` is no share of dead rows, or the ledger cannot be optimized; makes it the share of dead rows from which on
+    a run optimizes, none for manual.
+#}
 {% macro _check_optimize(settings) %}
     {% set optimize = settings.optimize %}
     {% if optimize not in ['manual', 'auto'] and (optimize is boolean or optimize is not number or not 0 < optimize <= 1) %}
@@ -54,7 +59,8 @@
             settings.model, 'optimize', 'manual, auto, or a share of dead rows above 0 and up to 1, such as 0.3', optimize
         ) }}
     {% endif %}
-    {% do collapsing._check_optimizable(settings) if optimize != 'manual' %}
+    {% do settings.update({'optimize': {'manual': none, 'auto': 0.5}.get(optimize, optimize)}) %}
+    {% do collapsing._check_optimizable(settings) if settings.optimize %}
 {% endmacro %}
 
 
@@ -62,7 +68,7 @@
 {% macro _check_together(settings, given) %}
     {% if settings.sign and settings.is_deleted %}
         {{ collapsing._raise(settings.model, "settings 'sign' and 'is_deleted' both mark deletes: give one of them") }}
-    {% elif settings.deletes == 'unversioned' and not (settings.sign or settings.is_deleted) %}
+    {% elif settings.deletes == 'unversioned' and not settings.has_deletes %}
         {{ collapsing._raise(settings.model, "setting 'deletes: unversioned' needs 'sign' or 'is_deleted', which mark deletes") }}
     {% elif settings.deletes == 'unversioned' and not settings.block %}
         {{ collapsing._raise(

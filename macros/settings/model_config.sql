@@ -23,8 +23,8 @@
     {#- only in the model's own file: for a whole project it is a default like any other -#}
     {% do without_effect.append('materialized (decided by collapsing.' ~ kind ~ ')')
         if modules.re.search('\\bmaterialized\\s*=', model.raw_code) and 'incremental_' ~ kind not in model.raw_code %}
-    {% do exceptions.warn(
-        "collapsing: model '" ~ model.name ~ "': these configs have no effect: " ~ without_effect | join(', ')
+    {% do collapsing._warn(
+        model.name, "these configs have no effect: " ~ without_effect | join(', ')
     ) if without_effect %}
     {% do collapsing._check_names_beside() %}
 {% endmacro %}
@@ -52,11 +52,11 @@
         {% set node, code = result.node, result.node.raw_code or '' %}
         {% set is_ours = collapsing._is_built_here(node) %}
         {% if collapsing._kind_if_any(node) and not is_ours %}
-            {% do exceptions.warn("collapsing: model '" ~ node.name ~ "': " ~ collapsing._no_call(node)) %}
+            {% do collapsing._warn(node.name, collapsing._no_call(node)) %}
         {% elif not is_ours and not modules.re.search('\\bcollapsing\\.\\w|\\{#-?\\s*collapsing: raw\\b', code) %}
             {% for read in collapsing._sources_of(node) %}
-                {% do exceptions.warn(
-                    "collapsing: model '" ~ node.name ~ "': it reads the table of '" ~ read.name
+                {% do collapsing._warn(
+                    node.name, "it reads the table of '" ~ read.name
                     ~ "', in which an updated key has three rows: use {{ collapsing.final(ref('"
                     ~ read.name ~ "')) }}, or, to read the table itself, write {" ~ '# collapsing: raw #' ~ '} into the model'
                 ) %}

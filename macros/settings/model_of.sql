@@ -69,6 +69,12 @@
 {% endmacro %}
 
 
+{# Returns whether the settings of a node are those of a projection. #}
+{% macro _is_projection(node) %}
+    {{ return(collapsing._kind_if_any(node) == 'projection') }}
+{% endmacro %}
+
+
 {# Returns 'ledger' or 'projection', or none for a node that is neither. #}
 {% macro _kind_if_any(node) %}
     {% set meta = node.config.get('meta', {}).get('collapsing') if node is not none else none %}
@@ -89,7 +95,7 @@
 
 {# Returns the graph's node of the ledger that a projection follows, directly or through another one; of a ledger itself. #}
 {% macro _ledger_of(node) %}
-    {% set sources = collapsing._sources_of(node) if collapsing._kind_if_any(node) == 'projection' else [] %}
+    {% set sources = collapsing._sources_of(node) if collapsing._is_projection(node) else [] %}
     {{ return(collapsing._ledger_of(sources[0]) if sources else node) }}
 {% endmacro %}
 
@@ -118,7 +124,7 @@
 {% macro _readers_of(node) %}
     {% set readers = [] %}
     {% for reader in graph.nodes.values() if node.unique_id in reader.depends_on.nodes
-        and (collapsing._kind_if_any(reader) == 'projection' or collapsing._is_joined(reader)) %}
+        and (collapsing._is_projection(reader) or collapsing._is_joined(reader)) %}
         {% do readers.append(reader) %}
     {% endfor %}
     {{ return(readers) }}
@@ -128,7 +134,7 @@
 {# Returns (another ledger that is fed by `changes` of this one, the model in its lineage that reads them), or none. #}
 {% macro _fed_on(node) %}
     {% for ledger in graph.nodes.values() if collapsing._kind_if_any(ledger) == 'ledger' and ledger.unique_id != node.unique_id
-        and adapter.get_relation(ledger.database, ledger.schema, ledger.alias) is not none %}
+        and collapsing._relation_if_any(ledger) is not none %}
         {% for read in collapsing._lineage_of(ledger)
             if node.unique_id in read.depends_on.nodes and 'macro.collapsing.changes' in read.depends_on.macros %}
             {{ return((ledger, read)) }}
@@ -156,11 +162,11 @@
     Returns the last batch, `upto` at most, that all readers of a ledger or projection have read: its projections, and joined
     ledgers. One that has read an earlier table alone is built again, whatever becomes of these batches.
 #}
-{% macro _read_by_all(node, source, batches, upto) %}
+{% macro _last_read_by_all(node, source, batches, upto) %}
     {% set limit = namespace(upto=upto) %}
     {% for reader in collapsing._readers_of(node) %}
-        {% set relation = adapter.get_relation(reader.database, reader.schema, reader.alias) %}
-        {% set read, is_joined = collapsing._upto_read_by(reader, node), collapsing._is_joined(reader) %}
+        {% set relation = collapsing._relation_if_any(reader) %}
+        {% set read, is_joined = collapsing._watermark_of_reader(reader, node), collapsing._is_joined(reader) %}
         {% if read is not none and read < limit.upto and not 0 < read < batches.first
             and (is_joined or not collapsing._mark_as_read(relation, source, read, limit.upto)) %}
             {% do collapsing._say(
@@ -175,10 +181,10 @@
 
 
 {# Returns the last batch of a ledger or projection, `node`, that a reader of it has read; none where it is empty or not built. #}
-{% macro _upto_read_by(reader, node) %}
-    {% set relation = adapter.get_relation(reader.database, reader.schema, reader.alias) %}
+{% macro _watermark_of_reader(reader, node) %}
+    {% set relation = collapsing._relation_if_any(reader) %}
     {% set batches = collapsing._batches_of(relation) if relation is not none else none %}
-    {% do return(collapsing._read_upto(relation, batches).get(node.unique_id)) if batches and collapsing._is_joined(reader) %}
+    {% do return(collapsing._watermarks_of(relation, batches).get(node.unique_id)) if batches and collapsing._is_joined(reader) %}
     {{ return(batches.last if batches else none) }}
 {% endmacro %}
 

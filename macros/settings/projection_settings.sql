@@ -12,7 +12,7 @@
     {% set group_by, measures = given.group_by, [] %}
     {% if group_by is not mapping %}
         {% set group_by = {} %}
-        {% for column in collapsing._columns_of(model_name, given, 'group_by') %}
+        {% for column in collapsing._columns_setting(model_name, given, 'group_by') %}
             {% do group_by.update({column: adapter.quote(column)}) %}
         {% endfor %}
     {% endif %}

@@ -44,7 +44,7 @@
 
 {# Returns what can stand behind `from` for the stage's rows of the shard that this run is about: the stage itself without one. #}
 {% macro _in_shard(stage, settings) %}
-    {% set shard, key = collapsing._shard_of_run(), collapsing._row_list(settings.key) %}
+    {% set shard, key = collapsing._shard_of_run(), collapsing._column_list(settings.key) %}
     {% set is_in = 'pmod(xxhash64(' ~ key ~ '), ' ~ settings.shards ~ ') = ' ~ shard %}
     {{ return('(select * from ' ~ stage ~ ' where ' ~ is_in ~ ')' if settings.shards and shard is not none else stage) }}
 {% endmacro %}
@@ -90,13 +90,13 @@
 #}
 {% macro _check_shards_agree(node, tables) %}
     {% set shards, is_split = collapsing._shards_of(node), collapsing._shard_names(node) %}
-    {% set mark = 'collapsing.projection' if collapsing._kind_if_any(node) == 'projection' else 'collapsing.rules' %}
+    {% set property = 'collapsing.projection' if collapsing._is_projection(node) else 'collapsing.rules' %}
     {% for own in tables if is_split %}
         {% set table = adapter.get_relation(own.database, own.schema, own.identifier) %}
         {{ collapsing._raise(
             node.name, 'its table ' ~ own ~ ' is not there. Run it for each shard first'
         ) if table is none and collapsing._may_write() }}
-        {% set rules = collapsing._property_in(collapsing._describe(table), mark) if table is not none else none %}
+        {% set rules = collapsing._property_in(collapsing._describe(table), property) if table is not none else none %}
         {{ collapsing._raise(
             node.name, 'the keys of ' ~ table ~ ' were split into ' ~ rules.shards ~ " shards, and the setting 'shards' is " ~ shards
             ~ ': a key may be in two of them. Rebuild that shard with --full-refresh first'

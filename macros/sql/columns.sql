@@ -1,11 +1,11 @@
 {# Returns quoted columns as a list for a select, one per line; `of` is the alias that they are taken from. #}
 {% macro _select_list(columns, of=none, indent=8) %}
-    {{ return(collapsing._row_list(columns, of, between=',\n' ~ ' ' * indent)) }}
+    {{ return(collapsing._column_list(columns, of, between=',\n' ~ ' ' * indent)) }}
 {% endmacro %}
 
 
 {# Returns quoted columns on one line, for `partition by`, `group by` and `order by`; `suffix` follows each, such as ' desc'. #}
-{% macro _row_list(columns, of=none, suffix='', between=', ') %}
+{% macro _column_list(columns, of=none, suffix='', between=', ') %}
     {% set parts = [] %}
     {% for column in columns %}
         {% do parts.append((of ~ '.' if of else '') ~ adapter.quote(column) ~ suffix) %}
@@ -30,10 +30,16 @@
 {% endmacro %}
 
 
-{# Returns the names of the columns, [{name, dtype}], that compare, group and order: maps and variants do not. #}
+{# Returns whether values of a type compare, group and order: maps and variants do not. #}
+{% macro _is_comparable(dtype) %}
+    {{ return(not modules.re.search('(^|[<:,])(map<|variant($|[,>]))', dtype)) }}
+{% endmacro %}
+
+
+{# Returns the names of the columns, [{name, dtype}], that compare, group and order. #}
 {% macro _comparable_columns(columns) %}
     {% set names = [] %}
-    {% for column in columns if not modules.re.search('(^|[<:,])(map<|variant($|[,>]))', column.dtype) %}
+    {% for column in columns if collapsing._is_comparable(column.dtype) %}
         {% do names.append(column.name) %}
     {% endfor %}
     {{ return(names) }}
@@ -42,7 +48,7 @@
 
 {# Returns SQL for columns of a row, such as its key, as JSON text. #}
 {% macro _row_as_json(columns, of=none) %}
-    {{ return(collapsing._as_json('struct(' ~ collapsing._row_list(columns, of) ~ ')')) }}
+    {{ return(collapsing._as_json('struct(' ~ collapsing._column_list(columns, of) ~ ')')) }}
 {% endmacro %}
 
 
@@ -52,7 +58,7 @@
     {% set options = {
         'ignoreNullFields': 'false', 'timestampFormat': to_the_second ~ '.SSSSSSXXX', 'timestampNTZFormat': to_the_second ~ '.SSSSSS'
     } %}
-    {{ return('to_json(' ~ row ~ ', map(' ~ collapsing._pairs(options, ', ') ~ '))') }}
+    {{ return('to_json(' ~ row ~ ', map(' ~ collapsing._literal_pairs(options, ', ') ~ '))') }}
 {% endmacro %}
 
 
@@ -124,7 +130,7 @@
     {% set dtype, name = column.dtype | lower, adapter.quote(column.name) %}
     {% set one, other = one ~ '.' ~ name, other ~ '.' ~ name %}
     {% set is_map = dtype.startswith('map<') %}
-    {% if modules.re.search('(^|[<:,])(map<|variant($|[,>]))', dtype[4:] if is_map else dtype) %}
+    {% if not collapsing._is_comparable(dtype[4:] if is_map else dtype) %}
         {{ return(none) }}
     {% elif is_map %}
         {% set one, other = 'map_entries(' ~ one ~ ')', 'map_entries(' ~ other ~ ')' %}

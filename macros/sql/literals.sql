@@ -4,6 +4,12 @@
 {% endmacro %}
 
 
+{# Returns SQL that stops its query with an error. #}
+{% macro _raise_in_sql(message) %}
+    {{ return('raise_error(' ~ collapsing._text_literal('collapsing: ' ~ message) ~ ')') }}
+{% endmacro %}
+
+
 {#
     Returns SQL for text of data in a form that survives the way to the driver and back even if its bytes are not UTF-8: unchanged if it
     is plain ASCII, otherwise `$` and its bytes in hexadecimal digits. See _carried_literals.

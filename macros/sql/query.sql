@@ -23,9 +23,31 @@
 {% endmacro %}
 
 
+{# Returns whether so few rows go to every task, so that what they are joined with is not shuffled. #}
+{% macro _is_broadcast(rows) %}
+    {{ return(rows <= 1000000) }}
+{% endmacro %}
+
+
 {# Returns whether this command may write: compile, docs, show and test render the same models and must not. #}
 {% macro _may_write() %}
     {{ return(flags.WHICH in ['run', 'build']) }}
+{% endmacro %}
+
+
+{# Returns whether a model is only shown: as the query of the rows that its next run would append. #}
+{% macro _is_preview() %}
+    {{ return(collapsing._knows_models() and not collapsing._may_write() and model.resource_type == 'model') }}
+{% endmacro %}
+
+
+{# Returns what is shown instead of a preview while what a model reads is not there, or does not have all its columns; or none. #}
+{% macro _instead_of_preview(relation) %}
+    {% set query = '\nselect * from ' ~ relation %}
+    {% do return('-- what it reads is not there yet: what a run appends is shown once it is' ~ query)
+        if load_relation(relation) is none %}
+    {{ return('-- what it reads does not have all its columns yet: what a run appends is shown once it has' ~ query
+        if collapsing._awaits_columns(relation) else none) }}
 {% endmacro %}
 
 
@@ -36,7 +58,7 @@
 
 
 {# Returns a number with its noun. #}
-{% macro _counted(number, noun) %}
+{% macro _with_noun(number, noun) %}
     {{ return(number ~ ' ' ~ noun ~ ('s' if number != 1)) }}
 {% endmacro %}
 
@@ -67,7 +89,7 @@
 {# Drops what a run may have cached of a model. What reads another view goes before it: Spark would plan it again otherwise. #}
 {% macro _drop_cached(relation, node) %}
     {% set join = node.config.meta.collapsing.join %}
-    {% set whats = ['partials'] if collapsing._kind_if_any(node) == 'projection' else ['classified', 'unread'] %}
+    {% set whats = ['partials'] if collapsing._is_projection(node) else ['classified', 'unread'] %}
     {% for name in join if join is mapping %}
         {% do whats.extend(['stayed', 'changed_' ~ name] if loop.first else ['changed_' ~ name]) %}
     {% endfor %}

@@ -15,7 +15,7 @@
     {% for id in model.depends_on.nodes if relation is not string and id in graph.nodes and collapsing._may_write() %}
         {% set node = graph.nodes[id] %}
         {% if node.alias == relation.identifier and node.schema == relation.schema and node.config.materialized != 'ephemeral'
-            and not collapsing._shards_of(node) and load_relation(collapsing._named(relation)) is none %}
+            and not collapsing._shards_of(node) and load_relation(collapsing._plain(relation)) is none %}
             {{ collapsing._raise(
                 model.name, 'what it reads is not there: build ' ~ node.name ~ ' first (dbt run --select +' ~ model.name ~ ')'
             ) }}
@@ -25,7 +25,7 @@
 
 
 {# Returns a relation as its plain name: under --empty and --sample a ref() renders as a subquery, which cannot be described. #}
-{% macro _named(relation) %}
+{% macro _plain(relation) %}
     {{ return(relation.replace(limit=none, event_time_filter=none) if collapsing._is_subquery(relation) else relation) }}
 {% endmacro %}
 
@@ -166,6 +166,6 @@
 
 {# Returns the columns' types of a relation, {column name: type}; none while it does not exist. #}
 {% macro _types_of(relation) %}
-    {% set columns = collapsing._describe(collapsing._named(relation)).columns if load_relation(relation) is not none else [] %}
+    {% set columns = collapsing._describe(collapsing._plain(relation)).columns if load_relation(relation) is not none else [] %}
     {{ return(dict(zip(columns | map(attribute='name'), columns | map(attribute='dtype')))) }}
 {% endmacro %}

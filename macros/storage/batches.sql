@@ -54,9 +54,9 @@
     Returns what _batches_of returns of a table that this model reads, as a run of it in the same dbt command has left it; it asks again where
     the batch `at_least` has been read already, which another command has written since.
 #}
-{% macro _batches_of_source(relation, at_least=0) %}
+{% macro _batches_of_source(relation, at_least) %}
     {% set known = graph.get('collapsing_batches', {}).get(invocation_id, {}).get(relation | string) %}
-    {{ return(known if known and known.last >= at_least else collapsing._batches_of(collapsing._named(relation))) }}
+    {{ return(known if known and known.last >= at_least else collapsing._batches_of(collapsing._plain(relation))) }}
 {% endmacro %}
 
 
@@ -65,7 +65,7 @@
     have. This is the commit of a run: before it no reader sees a row of the batch, after it every reader sees all. `after` is the last batch
     that a projection has read: two writers of its next one may give it different numbers.
 #}
-{% macro _append(relation, sql, number, ledger=none, after=none) %}
+{% macro _append_sql(relation, sql, number, ledger=none, after=none) %}
     {#- where a table beside a ledger has a log, it has the ledger's format -#}
     {{ return(collapsing._log_append(relation, sql, number, collapsing._file_format(ledger or relation), after)
         if collapsing._has_log(relation, ledger) else collapsing._parquet_append(relation, sql)) }}
@@ -77,30 +77,32 @@
     table's columns but ledger_batch, the last one; on parquet, where that is the partition, always, and with a log where no column was
     added after it: then `names` are all columns, in the table's order.
 #}
-{% macro _overwrite(relation, sql, number, ledger, names=none) %}
+{% macro _overwrite_sql(relation, sql, number, ledger, names=none) %}
     {% set rows = 'select *, ' ~ number ~ ' as ledger_batch from (' ~ sql ~ ')' %}
     {% do return(collapsing._parquet_append(relation, rows)) if not collapsing._has_log(relation, ledger) %}
-    {% set selected = collapsing._row_list(names) if names else '*' %}
+    {% set selected = collapsing._column_list(names) if names else '*' %}
     {{ return(collapsing._log_overwrite(relation, 'select ' ~ selected ~ ' from (' ~ rows ~ ')', 'ledger_batch = ' ~ number)) }}
 {% endmacro %}
 
 
 {# Commits a batch that has no rows, so that what it took counts as read: it gets a row that counts for nothing. #}
 {% macro _append_empty(relation, number) %}
-    {% do collapsing._execute(collapsing._append(relation, collapsing._placeholder_row(relation, number), number)) %}
+    {% do collapsing._execute(collapsing._append_sql(relation, collapsing._placeholder_row(relation, number), number)) %}
 {% endmacro %}
 
 
 {#
     Writes the base that stands for the batches up to `upto`, in one commit that adds it, and drops those. `sql` are its rows, in the
-    table's columns; `has_readers` is whether others add up the table's rows, so that what is covered must go at once.
+    table's columns.
 #}
-{% macro _write_base(relation, upto, sql, has_readers=true) %}
+{% macro _write_base(relation, upto, sql) %}
     {% if collapsing._has_log(relation) %}
         {% do collapsing._log_write_base(relation, upto, sql) %}
     {% else %}
         {% do collapsing._parquet_write_base(relation, upto, sql) %}
-        {% do collapsing._drop_covered(relation, collapsing._batches_of(relation)) if has_readers %}
+        {#- projections add up all rows of a ledger; what a projection's base covers, its readers skip, and the next run drops -#}
+        {% set is_ledger = not collapsing._is_projection(collapsing._model_of(relation)) %}
+        {% do collapsing._drop_covered(relation, collapsing._batches_of(relation)) if is_ledger %}
     {% endif %}
     {#- what a run of this command has passed on to its readers is no longer true -#}
     {% do graph.get('collapsing_batches', {}).get(invocation_id, {}).pop(relation | string, none) %}
@@ -124,15 +126,15 @@
     optimized or rebuilt since, or the statement was sent twice, and the rows of a base would be replaced by none.
 #}
 {% macro _is_upto(relation, batches, upto, after=none) %}
-    {% set base, name = batches.base if batches else 0, relation.identifier %}
+    {% set base = batches.base if batches else 0 %}
     {% set newer = 'ledger_batch < ' ~ -base %}
     {% set older = ' or ledger_batch = ' ~ -base if base and after is none else '' %}
-    {% set moved = collapsing._text_literal(
-        'collapsing: ' ~ name ~ ' has been optimized or rebuilt meanwhile: nothing was changed. Run it again'
+    {% set stop = collapsing._raise_in_sql(
+        relation.identifier ~ ' has been optimized or rebuilt meanwhile: nothing was changed. Run it again'
     ) %}
     {{ return(
         '(ledger_batch > ' ~ (base if after is none else after) ~ older ~ ' or ' ~ newer ~ ') and ledger_batch <= ' ~ upto
-        ~ ' and if(' ~ newer ~ ', raise_error(' ~ moved ~ '), true)'
+        ~ ' and if(' ~ newer ~ ', ' ~ stop ~ ', true)'
     ) }}
 {% endmacro %}
 

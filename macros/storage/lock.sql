@@ -63,7 +63,7 @@
         {#- an optimize takes those of its readers, to mark them -#}
         {% for reader in collapsing._readers_of(result.node) %}
             {#- none where its schema is not there either -#}
-            {% set built = adapter.get_relation(reader.database, reader.schema, reader.alias) %}
+            {% set built = collapsing._relation_if_any(reader) %}
             {% do collapsing._release_lock(built) if built is not none %}
         {% endfor %}
     {% endfor %}

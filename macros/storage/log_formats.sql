@@ -8,7 +8,7 @@
 {% macro _log_batches(relation, ledger, described) %}
     {#- dbt lists no columns here: a ledger of the package has a manifest, and a run of a projection has described its table -#}
     {% set is_known = ledger is not none or load_relation(collapsing._beside(relation, 'manifest')) is not none
-        or collapsing._kind_if_any(collapsing._model_of(relation)) == 'projection' %}
+        or collapsing._is_projection(collapsing._model_of(relation)) %}
     {% set described = described or (none if is_known else collapsing._describe(relation)) %}
     {% do collapsing._raise_foreign(relation) if described and 'ledger_batch' not in described.columns | map(attribute='name') %}
     {% set ends = collapsing._rows_of('select min(ledger_batch), max(ledger_batch) from ' ~ relation)[0] %}
@@ -22,7 +22,7 @@
     Returns the statement that appends a batch, so that of two writers only one counts. On Iceberg the second replaces the first. On Delta the
     second fails: the statement reads whether the batch is there, or a later one, and Delta checks this read against concurrent commits. The
     read takes half a second, and is left out where no other process can write. Delta does not use `replace where`, because Spark would put
-    the batch number into generated code, and compile that code anew in each run. `after` as _append has it.
+    the batch number into generated code, and compile that code anew in each run. `after` as _append_sql has it.
 #}
 {% macro _log_append(relation, sql, number, format, after) -%}
 {%- set last = after if after is not none else number - 1 -%}
@@ -41,7 +41,7 @@ from (
 where
     if(
         exists(select 1 from {{ relation }} where {{ is_written }}),
-        raise_error({{ collapsing._text_literal('collapsing: another run has written batch ' ~ number ~ ' of ' ~ relation.identifier) }}),
+        {{ collapsing._raise_in_sql('another run has written batch ' ~ number ~ ' of ' ~ relation.identifier) }},
         true
     )
 {%- endif %}

@@ -13,11 +13,11 @@
     {% set clauses = [
         create ~ ' ' ~ relation ~ ' (' ~ collapsing._definitions(columns) ~ ')',
         'using ' ~ collapsing._file_format(relation),
-        'options (' ~ collapsing._pairs(options, ' ') ~ ')' if options else '',
+        'options (' ~ collapsing._literal_pairs(options, ' ') ~ ')' if options else '',
         'partitioned by (ledger_batch)',
         location_clause() if target.type == 'spark' else spark__location_clause(),
         comment_clause(),
-        'tblproperties (' ~ collapsing._pairs(properties, ' = ') ~ ')' if properties else ''
+        'tblproperties (' ~ collapsing._literal_pairs(properties, ' = ') ~ ')' if properties else ''
     ] %}
     {{ return(clauses | map('trim') | select | join('\n')) }}
 {% endmacro %}
@@ -58,7 +58,7 @@
 
 
 {# Returns a mapping as a list of quoted names and values. #}
-{% macro _pairs(mapping, between) %}
+{% macro _literal_pairs(mapping, between) %}
     {% set pairs = [] %}
     {% for name, value in mapping.items() %}
         {% do pairs.append(collapsing._text_literal(name) ~ between ~ collapsing._text_literal(value)) %}
@@ -113,7 +113,9 @@
 
 {# Sets properties of a table, {name: value}. #}
 {% macro _set_properties(relation, properties) %}
-    {% do collapsing._execute('alter table ' ~ relation ~ ' set tblproperties (' ~ collapsing._pairs(properties, ' = ') ~ ')') %}
+    {% do collapsing._execute(
+        'alter table ' ~ relation ~ ' set tblproperties (' ~ collapsing._literal_pairs(properties, ' = ') ~ ')'
+    ) %}
 {% endmacro %}
 
 

@@ -32,11 +32,11 @@
     merged again.
 #}
 {% macro _unless_moved(relation, base, condition) %}
-    {% do return(condition) if collapsing._kind_if_any(collapsing._model_of(relation)) == 'projection' %}
-    {% set moved = collapsing._text_literal(
-        'collapsing: ' ~ relation.identifier ~ ' was optimized while this query was being planned: run it again'
+    {% do return(condition) if collapsing._is_projection(collapsing._model_of(relation)) %}
+    {% set stop = collapsing._raise_in_sql(
+        relation.identifier ~ ' was optimized while this query was being planned: run it again'
     ) %}
-    {{ return('if(ledger_batch < ' ~ base ~ ', raise_error(' ~ moved ~ '), ' ~ condition ~ ')') }}
+    {{ return('if(ledger_batch < ' ~ base ~ ', ' ~ stop ~ ', ' ~ condition ~ ')') }}
 {% endmacro %}
 
 
@@ -45,39 +45,38 @@
     ledger_base and ledger_newest are what its plan has found, and the subqueries here, without a condition, list the partitions when it runs.
 #}
 {% macro _unless_written(relation, condition) %}
-    {% set written = collapsing._text_literal(
-        'collapsing: ' ~ relation.identifier ~ ' was written while this query was being planned: run it again'
+    {% set stop = collapsing._raise_in_sql(
+        relation.identifier ~ ' was written while this query was being planned: run it again'
     ) %}
-    {% set table = collapsing._named(relation) %}
+    {% set table = collapsing._plain(relation) %}
     {{ return(
         'if(ledger_base <> (select least(min(ledger_batch), 0) from ' ~ table ~ ') or ledger_newest'
-        ~ ' <> (select greatest(max(ledger_batch), 0) from ' ~ table ~ '), raise_error(' ~ written ~ '), ' ~ condition ~ ')'
+        ~ ' <> (select greatest(max(ledger_batch), 0) from ' ~ table ~ '), ' ~ stop ~ ', ' ~ condition ~ ')'
     ) }}
 {% endmacro %}
 
 
 {# Returns SQL for the batch `as_of`; stops a view that was made before the table was optimized, or built anew, at a later one. #}
 {% macro _unless_gone(relation, as_of) %}
-    {% set gone = collapsing._text_literal(
-        'collapsing: ' ~ relation.identifier ~ ' has no state as_of=' ~ as_of ~ ' any more: it has been optimized or rebuilt since'
+    {% set stop = collapsing._raise_in_sql(
+        relation.identifier ~ ' has no state as_of=' ~ as_of ~ ' any more: it has been optimized or rebuilt since'
     ) %}
     {#- the state before the first batch is there as long as that is -#}
     {% set is_gone = 'abs(min(ledger_batch)) > ' ~ as_of if as_of else 'min(ledger_batch) <> 1' %}
-    {{ return(
-        'if((select coalesce(' ~ is_gone ~ ', false) from ' ~ collapsing._named(relation) ~ '), raise_error(' ~ gone ~ '), ' ~ as_of ~ ')'
-    ) }}
+    {% set asks = '(select coalesce(' ~ is_gone ~ ', false) from ' ~ collapsing._plain(relation) ~ ')' %}
+    {{ return('if(' ~ asks ~ ', ' ~ stop ~ ', ' ~ as_of ~ ')') }}
 {% endmacro %}
 
 
 {# Returns SQL for the number of the base of a ledger or projection, which is below 0; 0 where there is none. #}
 {% macro _base_of(relation) %}
-    {{ return('(select coalesce(min(ledger_batch), 0) from ' ~ collapsing._named(relation) ~ ' where ledger_batch < 0)') }}
+    {{ return('(select coalesce(min(ledger_batch), 0) from ' ~ collapsing._plain(relation) ~ ' where ledger_batch < 0)') }}
 {% endmacro %}
 
 
 {# Returns SQL for the number of the newest batch of a ledger after its base; 0 where there is none. #}
 {% macro _newest_of(relation) %}
-    {{ return('(select coalesce(max(ledger_batch), 0) from ' ~ collapsing._named(relation) ~ ' where ledger_batch > 0)') }}
+    {{ return('(select coalesce(max(ledger_batch), 0) from ' ~ collapsing._plain(relation) ~ ' where ledger_batch > 0)') }}
 {% endmacro %}
 
 

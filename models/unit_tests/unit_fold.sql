@@ -15,7 +15,7 @@
     {'name': 'block', 'dtype': 'string'}
 ] %}
 {% do columns.append({'name': 'sign', 'dtype': 'int'}) if settings.sign %}
-{% set batch = {'number': 9, 'unread': none, 'bounds': none, 'rows': 0, 'each_key_once': var('fold_each_key_once', false)} %}
+{% set batch = {'number': 9, 'takes': none, 'bounds': none, 'rows': 0, 'each_key_once': var('fold_each_key_once', false)} %}
 {% set ledger = ref('unit_ledger') %}
 
 {{ collapsing._fold(ref('unit_events'), none if var('fold_is_first', false) else ledger, settings, columns, batch) }}

@@ -8,7 +8,7 @@
         ) }}
     {%- endif -%}
     select * from (
-        {{ collapsing._findings(collapsing._rows_not_undone(model), settings, collapsing._describe(collapsing._named(model)).columns) }}
+        {{ collapsing._findings(collapsing._rows_not_undone(model), settings, collapsing._describe(collapsing._plain(model)).columns) }}
     )
     order by ledger_key, finding, states, cancels
 {%- endif -%}

@@ -4,7 +4,7 @@
 {%- set final = collapsing.final(model) -%}
 {%- set compared = collapsing._compared_columns(columns, get_columns_in_query('select * from ' ~ final)) -%}
 {%- set node = collapsing._model_of(model) -%}
-{%- set key = collapsing._projection_settings(node).group_by if collapsing._kind_if_any(node) == 'projection' else collapsing._ledger_settings(node).key -%}
+{%- set key = collapsing._projection_settings(node).group_by if collapsing._is_projection(node) else collapsing._ledger_settings(node).key -%}
 {%- set key = key | select('in', compared) | list -%}
 with
 
@@ -20,6 +20,6 @@ expected as (
 )
 
 {{ collapsing.differences('actual', 'expected', compared) }}
-order by {{ collapsing._row_list(key + ['only_in'] + compared | reject('in', key) | list) }}
+order by {{ collapsing._column_list(key + ['only_in'] + compared | reject('in', key) | list) }}
 {%- endif -%}
 {% endtest %}

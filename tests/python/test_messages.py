@@ -25,8 +25,8 @@ STRING = r"'(?:\\.|[^'\\])*'|\"(?:\\.|[^\"\\])*\""
 BLOCK = re.compile(rf"\{{#.*?#\}}|\{{\{{(?:{STRING}|[^'\"])*?\}}\}}|\{{%(?:{STRING}|[^'\"])*?%\}}", re.S)
 TOKEN = re.compile(rf"{STRING}|[\w.]+|\S", re.S)
 
-# What gives a message to a reader; a literal of SQL may be one that Spark is to raise, and then begins as all of them do.
-SPEAKS = re.compile(r"(?:_raise\w*|_say|raise_compiler_error|exceptions\.warn|try_or_compiler_error|_text_literal)$")
+# What gives a message to a reader.
+SPEAKS = re.compile(r"(?:_raise\w*|_say|_warn|raise_compiler_error|exceptions\.warn|try_or_compiler_error)$")
 # Macros that return a message, or words of one, for another macro to give; and how they make it.
 RETURN_WORDS = {
     "_changed_rules",
@@ -35,17 +35,16 @@ RETURN_WORDS = {
     "_column_changes",
     "_due",
     "_duplicate_blocks",
-    "_find_stale",
     "_found_in",
+    "_instead_of_preview",
     "_is_given_key",
     "_lag_in_words",
     "_no_call",
     "_optimize_one",
     "_plan_undo",
-    "_preview_of_joined",
     "_preview_of_ledger",
-    "_preview_of_projection",
     "_print_life",
+    "_reset_if_stale",
     "_summary",
     "_summary_of_joined",
     "_told_of_guess",
@@ -94,9 +93,7 @@ def _said_by(name: str, blocks: list[list[str]]) -> Iterator[list[str]]:
         for at, token in enumerate(tokens[:-1]):
             is_said = SPEAKS.search(token) or (name in RETURN_WORDS and RETURNS.search(token))
             if is_said and tokens[at + 1] == "(":
-                argument = _argument(tokens, at + 1)
-                if not token.endswith("_text_literal") or any(text[1:].startswith("collapsing: ") for text in argument):
-                    waiting.append(argument)
+                waiting.append(_argument(tokens, at + 1))
     while waiting:
         yield (expression := waiting.pop())
         for variable in set(_variables(expression)) - seen:
