@@ -23,11 +23,13 @@
     {% if batches and after < batches.first and batches.first > 1 %}
         {{ collapsing._raise(node.name, gone ~ ', ' ~ batches.first ~ advice) }}
     {% endif %}
-    {#- a view over this raises the error too: at the rows of a base that stands for what it would miss, or `after` is gone -#}
+    {#- a view over this raises the error too, once a base stands for what it would miss, or `after` is gone -#}
     {% set stop = collapsing._raise_in_sql(node.name ~ ': ' ~ gone ~ advice) %}
-    {% set read = 'select 1 from ' ~ ledger ~ ' where ledger_batch between -' ~ after ~ ' and ' ~ after ~ ' limit 1' %}
+    {% set found = '(select ledger_batch from ' ~ ledger ~ ' where ledger_batch %s limit 1)' %}
+    {% set found = found % ('< -' ~ after) ~ ' union all ' ~ found % ('between -' ~ after ~ ' and ' ~ after) %}
+    {#- within a subquery, for that runs whatever files Spark skips -#}
     {{ return(
-        '(select * from ' ~ ledger ~ ' where (ledger_batch > ' ~ after ~ ' or ledger_batch < -' ~ after ~ ') and if(ledger_batch < 0 or '
-        ~ '(select count(*) from (' ~ read ~ ')) = 0, ' ~ stop ~ ', true))'
+        '(select * from ' ~ ledger ~ ' where ledger_batch > ' ~ after ~ ' and (select if(coalesce(min(ledger_batch) < -' ~ after ~ ', true), '
+        ~ stop ~ ', true) from (' ~ found ~ ')))'
     ) }}
 {% endmacro %}

@@ -56,6 +56,7 @@ COMBINE = "fold/combine.sql"
 MANIFEST, PLAN = "batch/manifest.sql", "batch/plan.sql"
 MEASURES, PROJECT, MERGED = "projections/measures.sql", "projections/project.sql", "projections/final.sql"
 FINAL, VISIBLE, BASE, WATERMARK = "final.sql", "storage/visible.sql", "fold/base.sql", "projections/watermark.sql"
+BATCHES = "storage/batches.sql"
 
 ON_HIVE = ("materializations",)  # test files that are marked hive
 
@@ -178,8 +179,9 @@ MUTANTS = [
     ),
     # projections
     Mutant(PROJECT, "ledger_sign <> 0", "ledger_sign = 0"),
-    Mutant(PROJECT, "'ledger_batch > ' ~ span.after", "'ledger_batch >= ' ~ span.after"),
-    Mutant(PROJECT, "~ 'ledger_batch <= ' ~ span.upto", "~ 'ledger_batch < ' ~ span.upto"),
+    Mutant(BATCHES, "'(ledger_batch > ' ~ read", "'(ledger_batch >= ' ~ read"),
+    Mutant(BATCHES, "~ ') and ledger_batch <= ' ~ upto", "~ ') and ledger_batch < ' ~ upto"),
+    Mutant(PROJECT, "else 'ledger_batch <= ' ~ span.upto", "else 'ledger_batch < ' ~ span.upto", "projections"),
     Mutant(MEASURES, "'if(ledger_sign = -1, '", "'if(ledger_sign = 1, '"),
     Mutant(MEASURES, "' is null, 0, ledger_sign)'", "' is not null, 0, ledger_sign)'"),
     Mutant(MERGED, "~ stop ~ ', sum(ledger_sign) <> 0)'", "~ stop ~ ', sum(ledger_sign) = 0)'"),
@@ -226,7 +228,7 @@ MUTANTS = [
     Mutant(MANIFEST, "ledger_batch <= greatest", "ledger_batch >= greatest", "tools"),
     Mutant(PLAN, "numbers.append(collapsing._watermark_of_reader(reader, model) or 0)", "numbers.append(0)", "joined"),
     Mutant(
-        "storage/batches.sql",
+        BATCHES,
         "batches.base + 1 if batches.base else batches.first",
         "batches.base - 1 if batches.base else batches.last",
         "materializations optimize",
@@ -248,7 +250,10 @@ MUTANTS = [
     Mutant("joins/rows.sql", "'sign', -1, 'image', ledger_before), named", "'sign', 1, 'image', ledger_before), named", "joined"),
     Mutant("joins/watermark.sql", "after > side.upto %}", "after < 0 %}", "joined"),
     Mutant("batch/rules.sql", "changes.other or collapsing._keeps_what_it_reads(settings)", "changes.other", "refreshed"),
-    Mutant("storage/batches.sql", "', ' ~ stop ~ ', true)'", "', true, true)'", "refreshed"),
+    Mutant(BATCHES, "', ' ~ stop ~ ', true)'", "', true, true)'", "refreshed"),
+    Mutant(VISIBLE, "', false), ' ~ stop", "', false), ' ~ as_of", "optimize"),
+    Mutant("changes.sql", "min(ledger_batch) < -'", "min(ledger_batch) > -'", "corners"),
+    Mutant("checks/findings.sql", "= 1, 1, 0)'", "= 1, 0, 1)'", "generic_tests"),
     Mutant("storage/lock.sql", "collapsing._lock_on(relation).run == stale.run", "true", "two_runs"),
     Mutant("joins/plan.sql", "profile.count > settings.rebuild_share * live", "profile.count > live", "joined"),
 ]

@@ -28,6 +28,7 @@
 {% macro _manifest_of(ledger, batches, with_blocks=false) %}
     {% set found = {'undone': [], 'voided': [], 'undos': [], 'unread': [], 'folded': [], 'begun_at': 0} %}
     {% set manifest = load_relation(collapsing._beside(ledger, 'manifest')) %}
+    {% do collapsing._check_absent(ledger.identifier, collapsing._beside(ledger, 'manifest')) if batches and manifest is none %}
     {% do return(found) if not batches or manifest is none %}
     {% set sql %}
         select
@@ -68,6 +69,7 @@
         ) if not collapsing._is_overwritable(beside) }}
     {% endfor %}
     {% set manifest = collapsing._beside(ledger, 'manifest') %}
+    {% do collapsing._check_absent(settings.model, manifest) if batches %}
     {% if settings.block and not settings.join and batches and load_relation(manifest) is none
         and collapsing._rows_of('select 1 from ' ~ ledger ~ ' where ledger_block is not null limit 1') %}
         {{ collapsing._raise(

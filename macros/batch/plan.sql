@@ -23,7 +23,7 @@
         blocks   [{token, rows, modified}] of their blocks, in token order; tokens as _carried_text has them, and `modified`, in microseconds
                  since 1970, when the newest of the files that were read was written, where the stage tells
         bad      {reason: rows} of rows that cannot be folded
-        takes    SQL that is true for the rows to fold; none for all
+        takes    SQL that is true for the rows to fold
         bounds   SQL over the ledger's key columns, alias `stored`: outside of it no key of the batch can lie; or none
         within   the same over the key columns of the unread rows
         voided   batches that were taken back, and those that took them back: no lookup may see them
@@ -32,16 +32,14 @@
     {% set batch = collapsing._profile_unread(unread.view, settings, columns) %}
     {% set duplicates = collapsing._duplicate_blocks(unread.view, settings, columns) if unread.has_files and batch.rows else [] %}
     {% do collapsing._check_bad_rows(unread.view, ledger, settings, batch, duplicates) if batch.bad or duplicates %}
-    {% set conditions = [] %}
+    {% set conditions = ['not (' ~ collapsing._is_bad(settings) ~ ')'] %}
     {#- what a cache has lost is read again: a block that lands meanwhile is not of this batch -#}
     {% set tokens = batch.blocks | map(attribute='token') | list %}
     {% do conditions.append(collapsing._is_block_in(settings, columns, tokens)) if settings.block %}
-    {#- nor is a row that joins it outside of the range in which keys are looked up: in a server rows land at any time -#}
-    {% set may_grow = not settings.block or not collapsing._is_sole_writer() %}
-    {% do conditions.append('not (' ~ collapsing._is_bad(settings) ~ ')') if batch.bad or may_grow %}
-    {% do conditions.append(batch.within) if batch.within and may_grow %}
+    {#- nor is a bad row, or one outside of the range in which keys are looked up: files of a block may land at any time -#}
+    {% do conditions.append(batch.within) if batch.within %}
     {% do batch.update({
-        'number': number, 'is_numbered': true, 'takes': conditions | join(' and ') or none, 'voided': manifest.voided
+        'number': number, 'is_numbered': true, 'takes': conditions | join(' and '), 'voided': manifest.voided
     }) %}
     {{ return(batch) }}
 {% endmacro %}
@@ -147,14 +145,16 @@ order by is_total, arrival
 {#
     Returns whether each key has one row in a batch of many rows, as in a first load from a table: sorting them by key would take most
     of its time. Of fewer rows that is not asked, for the question costs more than the answer saves; nor where the engine sorts rows
-    for its own rules, or where other rows may be read later, of which the answer may not be true: in a server, and without block tokens.
+    for its own rules, or where other rows may be read later, for which the answer need not hold: on a server, from files that are named
+    by path, and without block tokens.
 #}
 {% macro _has_each_key_once(unread, settings, batch) %}
     {% set engine = collapsing._engine(settings) %}
     {% do return(false)
-        if batch.rows < 100000 or not engine.looks_up or engine.unread or not collapsing._is_sole_writer() or not settings.block %}
+        if batch.rows < 100000 or not engine.looks_up or engine.unread or not collapsing._is_sole_writer() or not settings.block
+        or modules.re.search('(?i)\\b[a-z]+\\.`[^`]*[/*]|\\bread_files\\s*\\(', collapsing._code_read()) %}
     {{ return(not collapsing._rows_of(
-        'select count_if(ledger_rows > 1) from (select count(*) as ledger_rows from ' ~ unread ~ (' where ' ~ batch.takes if batch.takes)
+        'select count_if(ledger_rows > 1) from (select count(*) as ledger_rows from ' ~ unread ~ ' where ' ~ batch.takes
         ~ ' group by ' ~ collapsing._column_list(settings.key) ~ ')'
     )[0][0]) }}
 {% endmacro %}

@@ -37,6 +37,7 @@
         {#- where they stand is the format's: on parquet before ledger_batch, which is the partition -#}
         {% do table.update({'stored': collapsing._describe(ledger).columns | map(attribute='name') | list}) %}
     {% elif table.created %}
+        {% do collapsing._check_absent(settings.model, ledger) %}
         {% do collapsing._drop_beside(collapsing._beside(ledger, 'rejects'), ledger) %}
         {% set rules = collapsing._as_property(collapsing._rules_of(settings)) %}
         {% do collapsing._recreate(ledger, table.wanted, {'collapsing.rules': rules}) %}

@@ -11,7 +11,7 @@
 {%- set token = collapsing._token(settings, collapsing._stage_columns('select * from ' ~ stage, settings)) -%}
 {%- set batches = collapsing._batches_of(ledger) if settings.block -%}
 {%- set manifest = collapsing._manifest_of(ledger, batches) -%}
-{%- set rows = collapsing._visible_rows(ledger) -%}
+{%- set rows = collapsing._visible_rows(ledger, batches.last if batches else none) -%}
 with
 
 {{ collapsing._rows_of_all(rows if batches else none, stage, settings, decided, token) }},

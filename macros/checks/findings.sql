@@ -13,7 +13,9 @@ select
     {{ figures }}
 from {{ ledger }}
 group by {{ by }}
-having {{ 'abs(sum(ledger_sign)) > 1' if is_signed else 'sum(ledger_sign) not in (0, 1)' }}
+having
+    {{ 'abs(sum(ledger_sign)) > 1' if is_signed
+        else 'sum(ledger_sign) <> if(max_by(ledger_sign, struct(ledger_batch, ledger_sign)) = 1, 1, 0)' }}
 {%- if not is_signed %}
 union all
 select

@@ -1,6 +1,7 @@
 {#
     Returns a query of the groups in which a projection is not the plain aggregate of what it reads: `only_in` ('actual' for the
-    projection's own row, 'expected' for the aggregate's), group columns, measures; the groups in order.
+    projection's own row, 'expected' for the aggregate's), group columns, measures; the groups in order. Of both it reads the batches that
+    are there now: a run may append others meanwhile.
 
     projection  relation of the projection
     node        its node in the graph
@@ -9,7 +10,9 @@
 {% macro _differs_from_recompute(projection, node, tolerance) %}
 {%- set settings = collapsing._projection_settings(node) -%}
 {%- set groups = settings.group_by.keys() | list -%}
-{%- set merged = collapsing.final(projection) -%}
+{%- set read = collapsing._batches_of(projection) -%}
+{%- set partials = collapsing._visible_rows(projection, read.last if read else none) -%}
+{%- set merged = collapsing._final_of_projection(projection, settings, collapsing._types_of(projection), partials) -%}
 {%- set same = collapsing._same_group(groups, settings.measures, merged, tolerance) -%}
 with
 
@@ -25,7 +28,7 @@ live as (
         {{ sql }} as ledger_group_{{ loop.index }},
         {%- endfor %}
         *
-    from {{ collapsing._final_of_source(projection, node) }}
+    from {{ collapsing._final_of_source(node, read) }}
 ),
 
 -- their aggregate, from nothing
@@ -71,8 +74,8 @@ order by {{ collapsing._column_list(groups + ['only_in']) }}
 {% endmacro %}
 
 
-{# Returns the final of what a projection reads, as of the last batch that the projection has read: it may lag behind. #}
-{% macro _final_of_source(projection, node) %}
+{# Returns the final of what a projection reads, as of the last batch that the projection, with the batches `read`, has read. #}
+{% macro _final_of_source(node, read) %}
     {% set sources = collapsing._sources_of(node) %}
     {% if sources | length != 1 %}
         {{ collapsing._raise(
@@ -81,7 +84,7 @@ order by {{ collapsing._column_list(groups + ['only_in']) }}
         ) }}
     {% endif %}
     {% set source = collapsing._built_relation(sources[0]) %}
-    {% set read, batches = collapsing._batches_of(projection), collapsing._batches_of(source) %}
+    {% set batches = collapsing._batches_of(source) %}
     {% if not batches or (flags.EMPTY and not read) %}
         {{ return('(select * from ' ~ collapsing.final(source) ~ ' where false)') }}
     {% elif not read %}

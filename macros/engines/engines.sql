@@ -13,7 +13,7 @@
         order            SQL by which the rows of a key in a batch count, the one that decides first; arrival settles the rest
         last_arrival     whether among equals the last to arrive decides, not the first
         last_state       SQL by which the rows that the ledger has of a key are ordered, the last state first; by default the newest batch, in
-                         it the state row or tombstone before the cancel row
+                         it the state row or tombstone before the cancel row, which is no order of rows that are kept as they came
         applies          SQL over `incoming` and `last_state`, true for a row that its key's last state does not keep out
         sequence         columns by which `combine` orders the events of a key; order_by and the rest of the row settle what is left
         in_sequence      `applies` between two events of a key that `combine` folds one after the other, `new` and `old`

@@ -81,7 +81,7 @@ touched as (
     {{ touched }}
 ),
 
--- what each of these keys was before: its newest row, and of a batch that has cancelled one the row that came in its place
+-- the last state of each of these keys{{ '; of the rows of one batch a cancel row comes last' if engine.cancels }}
 last_state as (
     select *
     from (

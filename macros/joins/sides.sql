@@ -81,7 +81,7 @@
     {% set batches = known[id] %}
     {% set upto = batches.last if batches else 0 %}
     {{ return({
-        'name': name or node.name, 'id': id, 'relation': table, 'reads': id ~ ' in ' ~ table,
+        'name': name or node.name, 'ledger': node.name, 'id': id, 'relation': table, 'reads': id ~ ' in ' ~ table,
         'settings': settings, 'batches': batches, 'after': after, 'upto': upto, 'token': id ~ ':' ~ upto
     }) }}
 {% endmacro %}
@@ -92,7 +92,7 @@
     {% set key, joined = side.settings.key | map('lower') | sort, side.on | map('last') | map('lower') | sort %}
     {% if collapsing._engine(side.settings).keeps_every_row %}
         {{ collapsing._raise(
-            model.name, "the ledger '" ~ side.name ~ "' has rows that carry their own sign: they may leave a key with several live rows, and"
+            model.name, "the ledger '" ~ side.ledger ~ "' has rows that carry their own sign: they may leave a key with several live rows, and"
             ~ ' a joined row must find one. Only the first ledger may be signed'
         ) }}
     {% elif key != joined %}

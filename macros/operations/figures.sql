@@ -30,7 +30,7 @@
     {% do figures.update(collapsing._unread_figures(node, ledger, settings, batches)) %}
     {% do figures.update(collapsing._row_figures(ledger, settings, batches, told)) %}
     {% do figures.update(collapsing._reject_figures(ledger, batches)) %}
-    {% do figures.update({'last_ties': told.ties}) %}
+    {% do figures.update({'last_ties': told.ties if settings.count_decisions else none}) %}
     {% set readers = collapsing._lags_of_readers(node, batches, told.counting) %}
     {% do figures.update({
         'lag_batches': readers | map(attribute='lag_batches') | max if readers else none, 'readers': readers,

@@ -82,7 +82,7 @@
     {% set figures = collapsing._row_figures(ledger, settings, batches, collapsing._manifest_figures(ledger, batches)) %}
     {% do return(figures.dead_share) if figures.live is not none %}
     {% set row = collapsing._rows_of(
-        'select count(*), approx_count_distinct(struct(' ~ collapsing._column_list(settings.key + settings.partition_by) ~ ')) from '
+        'select count(*), approx_count_distinct(struct(' ~ collapsing._column_list(settings.key + settings.partition_by) ~ '), 0.01) from '
         ~ collapsing._visible_rows(ledger)
     )[0] %}
     {{ return([(row[0] - row[1]) / row[0], 0] | max if row[0] else 0) }}
@@ -91,7 +91,7 @@
 
 {# Returns in words why an optimize of all models leaves one out, or none. #}
 {% macro _why_left_out(node, kind) %}
-    {% if collapsing._shard_names(node) %}
+    {% if collapsing._shards_of(node) and collapsing._shard_of_run() is none %}
         {{ return('its keys are split into shards: say which by the variable collapsing_shard') }}
     {% endif %}
     {% set relation = collapsing._relation_if_any(node) %}

@@ -11,10 +11,9 @@
     span      {after, upto, number}: batch numbers, number that of the rows that are appended; with `after` none all is read
     source_projection   settings of the projection that is read; none over a ledger
 #}
-{% macro _project(source, settings, types, span, source_projection) %}
-{%- set read = (
-    'ledger_batch > ' ~ span.after ~ ' and ' if span.after is not none else ''
-) ~ 'ledger_batch <= ' ~ span.upto -%}
+{% macro _project(source, settings, types, span, source_projection=none) %}
+{%- set read = collapsing._is_upto(source, none, span.upto, span.after) if span.after is not none
+    else 'ledger_batch <= ' ~ span.upto -%}
 {%- set values = collapsing._value_measures(settings.measures) | map(attribute='name') | list -%}
 {%- set measures = [] -%}
 {%- for measure in collapsing._measures_with_partials(settings.measures) -%}

@@ -52,6 +52,7 @@
         {{ return(dict(all, rebuild=true, number=-upto, batches=read, properties=properties, is_other=is_other)) }}
     {% endif %}
     {% do collapsing._warn_of_views() if described and described.columns != columns %}
+    {% do collapsing._check_absent(model.name, projection) %}
     {% do collapsing._recreate(projection, columns, properties) %}
     {% do collapsing._check_collations(projection, columns) %}
     {{ return(all) }}

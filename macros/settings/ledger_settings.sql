@@ -161,7 +161,7 @@
     {% endif %}
     {% set joins = {} %}
     {% for name, join in given.join.items() %}
-        {% if not modules.re.fullmatch('[A-Za-z][A-Za-z0-9_]*', name | string) or name.lower().startswith('ledger_')
+        {% if name is not string or not modules.re.fullmatch('[A-Za-z][A-Za-z0-9_]*', name) or name.lower().startswith('ledger_')
             or name.lower() in joins | map('lower') %}
             {{ collapsing._raise_setting(
                 model_name, 'join', 'a mapping of names made of letters, digits and _, which do not begin with ledger_ and differ in more than upper'
@@ -183,7 +183,7 @@
         'key': collapsing._ledger_settings(first).key, 'version': [], 'order_by': [], 'partition_by': [],
         'sign': none, 'is_deleted': none, 'input': 'events', 'deletes': 'versioned', 'block': 'ledger_block', 'combine': {}, 'shards': none,
         'on_bad_rows': 'fail', 'on_changed_block': 'ignore', 'counts_blocks': false, 'count_decisions': false,
-        'tombstone_retention': none, 'is_signed': false
+        'tombstone_retention': none, 'is_signed': false, 'has_deletes': false
     } %}
     {% do collapsing._check_optimize(settings) %}
     {{ return(settings) }}

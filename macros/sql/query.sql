@@ -80,9 +80,12 @@
 {% endmacro %}
 
 
-{# Returns the name of a model's temporary view in this run: views have no schema, and those of other runs may be left. #}
+{#
+    Returns the name of a model's temporary view in this run: views have no schema, and those of other runs may be left. The length of the schema's
+    name tells the model c in a__b from the model b__c in a.
+#}
 {% macro _cached_view(relation, what) %}
-    {{ return(adapter.quote([relation.schema, relation.identifier, what, invocation_id | replace('-', '_')] | join('__'))) }}
+    {{ return(adapter.quote([relation.schema, relation.identifier, what, invocation_id | replace('-', '_'), relation.schema | length] | join('__'))) }}
 {% endmacro %}
 
 

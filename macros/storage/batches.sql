@@ -122,18 +122,19 @@
 
 {#
     Returns SQL that is true for the rows of a table in its batches up to `upto`, and after `after` if that is given. Numbers are
-    literals, so that no other batch is opened. It stops the query where there is a newer base than `batches` say: the table was
-    optimized or rebuilt since, or the statement was sent twice, and the rows of a base would be replaced by none.
+    literals, so that no other batch is opened. It stops the query where a base is newer than `batches` say, or stands
+    for batches after `after`: the table was optimized or rebuilt since, or the statement was sent twice, and rows would be missed.
 #}
 {% macro _is_upto(relation, batches, upto, after=none) %}
     {% set base = batches.base if batches else 0 %}
-    {% set newer = 'ledger_batch < ' ~ -base %}
+    {% set read = base if after is none else after %}
+    {% set newer = 'ledger_batch < ' ~ -read %}
     {% set older = ' or ledger_batch = ' ~ -base if base and after is none else '' %}
     {% set stop = collapsing._raise_in_sql(
         relation.identifier ~ ' has been optimized or rebuilt meanwhile: nothing was changed. Run it again'
     ) %}
     {{ return(
-        '(ledger_batch > ' ~ (base if after is none else after) ~ older ~ ' or ' ~ newer ~ ') and ledger_batch <= ' ~ upto
+        '(ledger_batch > ' ~ read ~ older ~ ' or ' ~ newer ~ ') and ledger_batch <= ' ~ upto
         ~ ' and if(' ~ newer ~ ', ' ~ stop ~ ', true)'
     ) }}
 {% endmacro %}
@@ -163,7 +164,6 @@
 
 {# Creates a table empty in the place of the one that is there, if any: after it dbt finds it, with these columns and no batch. #}
 {% macro _recreate(relation, columns, properties) %}
-    {% do collapsing._check_absent(model.name, relation) %}
     {% do collapsing._log_recreate(relation, columns, properties) if collapsing._has_log(relation)
         else collapsing._parquet_recreate(relation, columns, properties) %}
     {% do collapsing._add_to_cache(relation) %}

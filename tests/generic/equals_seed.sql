@@ -2,8 +2,14 @@
 {%- if execute -%}
 {%- do collapsing._check_relation('equals_seed', seed) -%}
 {%- set final = collapsing.final(model) -%}
-{%- set compared = collapsing._compared_columns(columns, get_columns_in_query('select * from ' ~ final)) -%}
-{%- set node = collapsing._model_of(model) -%}
+{%- set node, known = collapsing._model_of(model), collapsing._columns_of_query('select * from ' ~ final) -%}
+{%- set compared = collapsing._compared_columns(columns, known | map(attribute='name') | list) -%}
+{%- for column in known if column.name | lower in compared | map('lower') | list and not collapsing._is_comparable(column.dtype) -%}
+    {{- collapsing._raise(
+        node.name, "the test equals_seed cannot compare the column '" ~ column.name ~ "' of type " ~ column.dtype
+        ~ ": name the others in its argument 'columns'"
+    ) -}}
+{%- endfor -%}
 {%- set key = collapsing._projection_settings(node).group_by if collapsing._is_projection(node) else collapsing._ledger_settings(node).key -%}
 {%- set key = key | select('in', compared) | list -%}
 with

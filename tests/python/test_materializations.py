@@ -133,7 +133,7 @@ def test_readers_never_lose_a_ledger_or_projection_that_is_refreshed(project) ->
             seen.append((frozenset(_live(project)), frozenset(project.rows("select * from materialized.live_sums"))))
         written[:] = [writes]
 
-    listeners = [Statements("orders", read), Statements("sums", read)]
+    listeners = [_statements("orders", before=read), _statements("sums", before=read)]
     assert project.invoke(
         "run", "--full-refresh", "--select", "orders", "sums", variables={"upto": "b2"}, callbacks=listeners
     ).success

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from support.dbt_project import VIEW, DbtProject, Warnings, model, statement_of
+from support.dbt_project import VIEW, DbtProject, Statements, Warnings, model, statement_of
 from support.lives import operate
 
 SIGNED = {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign", "order_by": "position"}
@@ -80,6 +80,24 @@ def test_a_base_that_is_written_twice_is_not_replaced_by_nothing(project) -> Non
             project.sql(statement).collect()
         assert project.rows(f"select * from refreshed.{name}") == before
     assert _live(project, "orders") == [(1, "b"), (2, "c")]
+
+
+def test_a_projection_reads_no_batches_that_a_base_has_replaced(project) -> None:
+    """As where another process builds the ledger anew before the projection's insert reads it."""
+    project.run("run", "--select", "stage", "stage_of_states", "orders", variables={"upto": 6})
+    before = project.rows("select * from refreshed.sums")
+    columns = "id, position, v, ledger_sign, ledger_block"
+
+    def rebuild(statement: str) -> None:
+        if statement.startswith("insert overwrite table refreshed.sums "):
+            project.sql(f"insert into refreshed.orders select {columns}, -9 from refreshed.orders where ledger_batch > 0")
+
+    said = project.fails("run", "--select", "sums", callbacks=[Statements("model.refreshed.sums", before=rebuild)])
+    assert "orders has been optimized or rebuilt meanwhile: nothing was changed. Run it again" in " ".join(said.split())
+    assert project.rows("select * from refreshed.sums") == before
+    project.sql("alter table refreshed.orders drop partition (ledger_batch = -9)")
+    project.run("run", "--select", "sums")
+    assert project.rows("select n from refreshed.sums_live") == [(2,)]
 
 
 def test_a_new_table_is_no_part_of_what_an_optimize_of_the_old_one_has_left(project) -> None:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from dbt.cli.main import dbtRunner, dbtRunnerResult
@@ -133,9 +134,9 @@ class DbtProject:
             raise DbtFailed(f"dbt {' '.join(command)}\n{messages_of(result)}")
         return {node.node.name: str(node.status) for node in nodes_of(result)}
 
-    def fails(self, *command: str, variables: dict | None = None) -> str:
-        """Run a dbt command that must fail; returns what dbt said. Raises AssertionError when it succeeds."""
-        result = self.invoke(*command, variables=variables)
+    def fails(self, *command: str, **options: Any) -> str:
+        """Run a dbt command that must fail, as invoke does; returns what dbt said. Raises AssertionError when it succeeds."""
+        result = self.invoke(*command, **options)
         assert not result.success, f"dbt {' '.join(command)} should have failed"
         return messages_of(result)
 
