@@ -301,6 +301,7 @@ def test_collapsed_finds_rows_that_no_run_has_made(broken) -> None:
             ("cancel_without_state", {"id": 2}, 0, 1),
             ("surplus", {"id": 1}, 2, 0),
             ("surplus", {"id": 2}, 1, 2),
+            ("surplus", {"id": 3}, 1, 0),
             ("versions_not_rising", {"id": 1}, 1, 0),
             ("versions_not_rising", {"id": 3}, 0, 0),
         ]

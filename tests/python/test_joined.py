@@ -569,7 +569,7 @@ def test_what_cannot_be_joined_is_refused_with_the_reason(make_project, full: bo
         ),
         "a_projection": ("orders", "sums", {"b": on}, "joined needs a ledger; this is a projection"),
         "replacing": ("replaced", "orders", {"b": on}, "the ledger 'replaced' has the engine replacing: it has no cancel rows"),
-        "signs": ("orders", "signed", {"b": on}, "the ledger 'b' has rows that carry their own sign"),
+        "signs": ("orders", "signed", {"b": on}, "the ledger 'signed' has rows that carry their own sign"),
         "part": (
             "orders",
             "pairs",
