@@ -1,4 +1,4 @@
-"""Dagster: ledgers and projections as assets, a schedule of five minutes, figures as metadata, and a check with limits.
+"""Dagster: ledgers and projections as assets, a schedule of five minutes, and a check with limits.
 
 Needs dagster and dagster-dbt, and a dbt project with the package `collapsing`. DBT_PROJECT_DIR is its folder, parsed before
 (`dbt parse`). Run it with `dagster dev -f dagster_assets.py`.

@@ -141,7 +141,7 @@
     {% set upto = limit.upto %}
     {#- a table that was created again goes on from earlier numbers: a base of nothing would hide that it is new -#}
     {% if not batches or not batches.later | select('le', upto) | list %}
-        {% set base = ': the base stands for those up to ' ~ batches.base if batches else '' %}
+        {% set base = ': the base stands for those up to ' ~ batches.base if batches and batches.base else '' %}
         {% do collapsing._say(node.name, 'there is no batch to fold' ~ base) %}
     {% else %}
         {% do collapsing._merge_manifests(ledger, batches, upto) %}

@@ -85,7 +85,9 @@
     name tells the model c in a__b from the model b__c in a.
 #}
 {% macro _cached_view(relation, what) %}
-    {{ return(adapter.quote([relation.schema, relation.identifier, what, invocation_id | replace('-', '_'), relation.schema | length] | join('__'))) }}
+    {{ return(adapter.quote([
+        relation.schema, relation.identifier, what, invocation_id | replace('-', '_'), relation.schema | length
+    ] | join('__'))) }}
 {% endmacro %}
 
 
