@@ -9,6 +9,7 @@
     {% set node = collapsing._model_of(ledger) %}
     {% do collapsing._kind_of(node, 'changes') %}
     {% do collapsing._check_one_shard(node) %}
+    {% do collapsing._check_called_openly(node) if model is defined and model.unique_id in graph.nodes %}
     {% do return(collapsing._visible_rows(ledger)) if after == 0 %}
     {% set batches = collapsing._batches_of(collapsing._plain(ledger)) %}
     {% set last = collapsing._last_to_ask_for(ledger, batches) %}
@@ -32,4 +33,16 @@
         '(select * from ' ~ ledger ~ ' where ledger_batch > ' ~ after ~ ' and (select if(coalesce(min(ledger_batch) < -' ~ after ~ ', true), '
         ~ stop ~ ', true) from (' ~ found ~ ')))'
     ) }}
+{% endmacro %}
+
+
+{# Raises an error where a ledger is fed by `changes` within another macro: dbt tells of the macros alone that a model's own SQL calls. #}
+{% macro _check_called_openly(node) %}
+    {% for ledger in graph.nodes.values() if 'macro.collapsing.changes' not in model.depends_on.macros
+        and collapsing._kind_if_any(ledger) == 'ledger' and model.unique_id in collapsing._lineage_of(ledger) | map(attribute='unique_id') %}
+        {{ collapsing._raise(
+            model.name, "it feeds the ledger '" ~ ledger.name ~ "' and calls collapsing.changes within another macro, of which an optimize of "
+            ~ node.name ~ ' would not know: call it in the SQL of the model'
+        ) }}
+    {% endfor %}
 {% endmacro %}

@@ -25,7 +25,7 @@
             model_name, 'measures', "a mapping of a name to an aggregate such as 'sum(x)'", given.measures
         ) }}
     {% endif %}
-    {% for name, sql in group_by.items() if (collapsing._arguments_of(sql) or []) | length > 1 %}
+    {% for name, sql in group_by.items() if (collapsing._arguments_of(sql) or []) | length != 1 %}
         {{ collapsing._raise_setting(
             model_name, 'group_by.' ~ name, 'SQL for one value: give each group a name of its own', sql
         ) }}

@@ -119,7 +119,7 @@ insert overwrite table {{ relation }} partition (ledger_batch)
 {% macro _parquet_empty_folder(relation) %}
     {% set unfinished = collapsing._beside(relation, 'unfinished') %}
     {% for row in collapsing._rows_of('describe schema ' ~ relation.without_identifier()) if row[0] == 'Location' %}
-        {% do collapsing._create_unfinished(unfinished, row[1] ~ '/' ~ relation.identifier) %}
+        {% do collapsing._create_unfinished(unfinished, row[1] ~ '/' ~ relation.identifier | lower) %}
         {% do collapsing._empty_unfinished(unfinished) %}
     {% endfor %}
 {% endmacro %}

@@ -216,4 +216,10 @@ def test_a_joined_ledger_that_feeds_another_by_its_changes_is_not_built_anew(mak
     project.run("run")
     said = project.fails("run", "--full-refresh", "--select", "named")
     assert "it cannot be built anew: the ledger 'fed' is fed by its changes" in said
+    project.write("macros/hidden.sql", "{% macro hidden(ledger) %}{{ collapsing.changes(ledger, after=0) }}{% endmacro %}")
+    project.write(
+        "models/stage_of_changes.sql", VIEW + changes.replace("collapsing.changes(ref('named'), after=0)", "hidden(ref('named'))")
+    )
+    said = " ".join(project.fails("run", "--select", "stage_of_changes").split())
+    assert "it feeds the ledger 'fed' and calls collapsing.changes within another macro" in said
     assert project.batches("feeding.named") == [1]
