@@ -103,8 +103,8 @@
             "setting 'combine' of the engine " ~ settings.engine ~ " needs 'block': without it every run would combine the whole stage again"
         ) }}
     {% endif %}
-    {% for column, sql in combine.items() if (collapsing._arguments_of(sql) or []) | length != 1 %}
-        {{ collapsing._raise_setting(settings.model, 'combine.' ~ column, 'SQL for one value', sql) }}
+    {% for column, sql in combine.items() %}
+        {% do collapsing._check_one_value(settings.model, 'combine.' ~ column, sql) %}
     {% endfor %}
     {% set fixed = settings.key + settings.version + settings.order_by + [settings.sign, settings.is_deleted, settings.block] %}
     {#- Spark does not distinguish upper and lower case in names -#}

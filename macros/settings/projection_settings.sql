@@ -25,10 +25,8 @@
             model_name, 'measures', "a mapping of a name to an aggregate such as 'sum(x)'", given.measures
         ) }}
     {% endif %}
-    {% for name, sql in group_by.items() if (collapsing._arguments_of(sql) or []) | length != 1 %}
-        {{ collapsing._raise_setting(
-            model_name, 'group_by.' ~ name, 'SQL for one value: give each group a name of its own', sql
-        ) }}
+    {% for name, sql in group_by.items() %}
+        {% do collapsing._check_one_value(model_name, 'group_by.' ~ name, sql) %}
     {% endfor %}
     {% for name, aggregate in given.measures.items() %}
         {% do measures.append(collapsing._measure(model_name, name, aggregate)) %}
@@ -180,6 +178,17 @@
     {% endfor %}
     {% do arguments.append(state.argument.strip()) %}
     {{ return(arguments if state.depth == 0 and state.lowest == 0 else none) }}
+{% endmacro %}
+
+
+{# Raises an error where the SQL of a setting is a list, or closes a parenthesis that it did not open. #}
+{% macro _check_one_value(model_name, setting, sql) %}
+    {% set values = collapsing._arguments_of(sql) %}
+    {% if values is none %}
+        {{ collapsing._raise_setting(model_name, setting, 'SQL that Spark can parse', sql) }}
+    {% elif values | length > 1 %}
+        {{ collapsing._raise_setting(model_name, setting, 'SQL for one value', sql) }}
+    {% endif %}
 {% endmacro %}
 
 

@@ -94,6 +94,11 @@ WRONG_SETTINGS = {
     "combined_key": ("ledger(ref('stage'))", LEDGER | {"combine": {"id": "old.id"}}, "cannot combine 'id'"),
     "wrong_combine": ("ledger(ref('stage'))", LEDGER | {"combine": ["id"]}, "setting 'combine' must be a mapping"),
     "listed_combine": ("ledger(ref('stage'))", LEDGER | {"combine": []}, "setting 'combine' must be a mapping"),
+    "combined_list": (
+        "ledger(ref('stage'))",
+        LEDGER | {"combine": {"label": "old.label, new.label"}},
+        "setting 'combine.label' must be SQL for one value; given: old.label, new.label",
+    ),
     "deduplicated": (
         "ledger(ref('stage'))",
         {"key": "id", "engine": "deduplicating", "version": "version"},
@@ -154,7 +159,7 @@ WRONG_SETTINGS = {
     "two_groups": (
         "projection(ref('good'))",
         {"group_by": {"both": "id, label"}, "measures": {"n": "count(*)"}},
-        "setting 'group_by.both' must be SQL for one value: give each group a name of its own; given: id, label",
+        "setting 'group_by.both' must be SQL for one value; given: id, label",
     ),
     "map_version": (
         "ledger(ref('mapped'))",
