@@ -26,7 +26,7 @@
     {% endif %}
     {#- a view over this raises the error too, once a base stands for what it would miss, or `after` is gone -#}
     {% set stop = collapsing._raise_in_sql(node.name ~ ': ' ~ gone ~ advice) %}
-    {% set found = '(select ledger_batch from ' ~ ledger ~ ' where ledger_batch %s limit 1)' %}
+    {% set found = '(select ledger_batch from ' ~ collapsing._plain(ledger) ~ ' where ledger_batch %s limit 1)' %}
     {% set found = found % ('< -' ~ after) ~ ' union all ' ~ found % ('between -' ~ after ~ ' and ' ~ after) %}
     {#- within a subquery, for that runs whatever files Spark skips -#}
     {{ return(

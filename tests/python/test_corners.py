@@ -243,9 +243,13 @@ def test_a_state_that_is_not_there_yet_and_changes_that_are_gone_are_errors(corn
     _live(corners, "d", "(4, 2, false)", "lasting", "since")
     assert corners.rows("select version, ledger_sign from since order by 2") == [(1, -1), (2, 1)]
     assert MISSING["final(ref('lasting'), as_of=3)"] in " ".join(corners.fails("run", "--select", "missing_0").split())
+    corners.run("run", "--empty", "--select", "since")
+    assert corners.rows("select * from since") == []
+    corners.run("run", "--select", "since")
     assert operate(corners, "optimize", model="lasting").success
-    with pytest.raises(Exception, match="lasting: changes after=1 are gone"):
-        corners.rows("select * from since")
+    for seen in ("", " where id = -1"):
+        with pytest.raises(Exception, match="lasting: changes after=1 are gone"):
+            corners.rows(f"select * from since{seen}")
     if full:
         corners.write("models/lasting.sql", model("ledger(ref('stg_lives'))", EVENTS | {"deletes": "unversioned"}))
         corners.run("run", "--full-refresh", "--select", "lasting")
