@@ -36,7 +36,7 @@
 {% endmacro %}
 
 
-{# Raises an error where a ledger is fed by `changes` within another macro: dbt tells of the macros alone that a model's own SQL calls. #}
+{# Raises an error where a ledger is fed by `changes` within another macro: dbt lists only those that a model itself calls. #}
 {% macro _check_called_openly(node) %}
     {% for ledger in graph.nodes.values() if 'macro.collapsing.changes' not in model.depends_on.macros
         and collapsing._kind_if_any(ledger) == 'ledger' and model.unique_id in collapsing._lineage_of(ledger) | map(attribute='unique_id') %}
