@@ -9,7 +9,8 @@
     {% set node = collapsing._model_of(ledger) %}
     {% do collapsing._kind_of(node, 'changes') %}
     {% do collapsing._check_one_shard(node) %}
-    {% do collapsing._check_called_openly(node) if model is defined and model.unique_id in graph.nodes %}
+    {% do collapsing._check_called_openly(node)
+        if model is defined and model.unique_id in graph.nodes and not collapsing._is_projection(node) %}
     {% do return(collapsing._visible_rows(ledger)) if after == 0 %}
     {% set batches = collapsing._batches_of(collapsing._plain(ledger)) %}
     {% set last = collapsing._last_to_ask_for(ledger, batches) %}
@@ -36,13 +37,17 @@
 {% endmacro %}
 
 
-{# Raises an error where a ledger is fed by `changes` within another macro: dbt lists only those that a model itself calls. #}
+{#
+    Raises an error where another ledger is fed by a call of `changes` that dbt does not list, so that no optimize would hear of it: it lists the
+    macros that a model's own SQL calls when it is parsed.
+#}
 {% macro _check_called_openly(node) %}
     {% for ledger in graph.nodes.values() if 'macro.collapsing.changes' not in model.depends_on.macros
         and collapsing._kind_if_any(ledger) == 'ledger' and model.unique_id in collapsing._lineage_of(ledger) | map(attribute='unique_id') %}
         {{ collapsing._raise(
-            model.name, "it feeds the ledger '" ~ ledger.name ~ "' and calls collapsing.changes within another macro, of which an optimize of "
-            ~ node.name ~ ' would not know: call it in the SQL of the model'
+            model.name, "it feeds the ledger '" ~ ledger.name ~ "' and calls collapsing.changes within another macro, or where dbt does not see it"
+            ~ ' when it parses, as under is_incremental(), so that an optimize of ' ~ node.name
+            ~ ' would not know: call it in the SQL of the model, in any case'
         ) }}
     {% endfor %}
 {% endmacro %}

@@ -146,7 +146,7 @@
 
 {# Returns SQL as a list of its tokens: literals and quoted names as they are, all else character by character. #}
 {% macro _sql_tokens(sql) %}
-    {{ return(modules.re.findall("(?s)'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|.", sql)) }}
+    {{ return(modules.re.findall("(?s)--[^\\n]*|/\\*.*?\\*/|'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"|`[^`]*`|.", sql)) }}
 {% endmacro %}
 
 
@@ -186,7 +186,8 @@
     {% set values = collapsing._arguments_of(sql) %}
     {% if values is none %}
         {{ collapsing._raise_setting(model_name, setting, 'SQL that Spark can parse', sql) }}
-    {% elif values | length > 1 %}
+    {#- Spark 4 casts by :: too, as in x::map<string, int> -#}
+    {% elif values | length > 1 and not modules.re.search('(?i)::\\s*(map|struct|array)\\s*<', sql) %}
         {{ collapsing._raise_setting(model_name, setting, 'SQL for one value', sql) }}
     {% endif %}
 {% endmacro %}

@@ -35,7 +35,8 @@ ENGINES = {
     "signed": SIGNED | {"engine": "collapsing"},
     "versioned_signed": SIGNED | {"version": "version"},
     "combined_versioned": EVENTS | {"version": "version", "combine": {"payload": "concat(old.payload, new.payload)"}},
-    "combined_collapsed": EVENTS | {"engine": "collapsing", "combine": {"payload": "concat(old.payload, new.payload)"}},
+    "combined_collapsed": EVENTS
+    | {"engine": "collapsing", "combine": {"payload": "/* it's, 1) */ concat(old.payload, new.payload)"}},
     "combined_replaced": EVENTS
     | {"engine": "replacing", "version": "version", "combine": {"payload": "concat(old.payload, new.payload)"}},
 }
