@@ -19,8 +19,7 @@
     {% set types = collapsing._types_of(source) if source_projection else collapsing._argument_types(source, settings) %}
     {% set read, of_source = collapsing._batches_of(this), collapsing._batches_of(source) %}
     {% set upto = of_source.last if of_source else 0 %}
-    {#- what it reads may have been built anew since: then a run reads all of it -#}
-    {% set goes_on = read and of_source and of_source.first <= read.last <= of_source.last %}
+    {% set goes_on = read and not collapsing._is_rebuilt_since(read, of_source) %}
     {% set span = {'after': read.last if goes_on else none, 'upto': upto, 'number': upto} %}
     {% set rows = source if goes_on else collapsing._visible_rows(source) %}
     {{ return(collapsing._project(rows, settings, types, span, source_projection)) }}

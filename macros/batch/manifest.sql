@@ -27,9 +27,8 @@
 #}
 {% macro _manifest_of(ledger, batches, with_blocks=false) %}
     {% set found = {'undone': [], 'voided': [], 'undos': [], 'unread': [], 'folded': [], 'begun_at': 0} %}
-    {% set manifest = load_relation(collapsing._beside(ledger, 'manifest')) %}
-    {% do collapsing._check_absent(ledger.identifier, collapsing._beside(ledger, 'manifest')) if batches and manifest is none %}
-    {% do return(found) if not batches or manifest is none %}
+    {% set manifest = collapsing._manifest_table(ledger) if batches else none %}
+    {% do return(found) if manifest is none %}
     {% set sql %}
         select
             to_json(collect_list(struct(planned_in, undoes, unread)) filter (where unread is not null)) as undos,
@@ -56,6 +55,13 @@
 {% endmacro %}
 
 
+{# Returns the manifest of a ledger that has batches, or none. Raises an error where another run has made it since dbt looked. #}
+{% macro _manifest_table(ledger) %}
+    {% do collapsing._check_absent(ledger.identifier, collapsing._beside(ledger, 'manifest')) %}
+    {{ return(load_relation(collapsing._beside(ledger, 'manifest'))) }}
+{% endmacro %}
+
+
 {#
     Raises an error where a ledger has folded blocks and its manifest is gone: every block would be folded again. A clone of a ledger
     comes without it, for dbt clones models alone. And where somebody has made that table, or the one of rejects, so that the next batch
@@ -69,8 +75,7 @@
         ) if not collapsing._is_overwritable(beside) }}
     {% endfor %}
     {% set manifest = collapsing._beside(ledger, 'manifest') %}
-    {% do collapsing._check_absent(settings.model, manifest) if batches %}
-    {% if settings.block and not settings.join and batches and load_relation(manifest) is none
+    {% if settings.block and not settings.join and batches and collapsing._manifest_table(ledger) is none
         and collapsing._rows_of('select 1 from ' ~ ledger ~ ' where ledger_block is not null limit 1') %}
         {{ collapsing._raise(
             settings.model, 'its table ' ~ manifest ~ ', which lists the folded blocks, is missing: every block would be folded again.'

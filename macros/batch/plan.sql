@@ -152,7 +152,7 @@ order by is_total, arrival
     {% set engine = collapsing._engine(settings) %}
     {% do return(false)
         if batch.rows < 100000 or not engine.looks_up or engine.unread or not collapsing._is_sole_writer() or not settings.block
-        or modules.re.search('(?i)\\b(json|csv|text|xml|parquet|orc|avro|binaryfile|delta|iceberg)`?\\s*\\.\\s*`|\\.\\s*`[^`]*[/*]|\\bread_files\\s*\\(', collapsing._code_read()) %}
+        or collapsing._reads_paths() %}
     {{ return(not collapsing._rows_of(
         'select count_if(ledger_rows > 1) from (select count(*) as ledger_rows from ' ~ unread ~ ' where ' ~ batch.takes
         ~ ' group by ' ~ collapsing._column_list(settings.key) ~ ')'

@@ -7,9 +7,8 @@
 
 {# Returns how far a joined ledger that has the batches `batches` has read the ledgers under it, {unique_id: batch}. #}
 {% macro _watermarks_of(ledger, batches) %}
-    {% set manifest = load_relation(collapsing._beside(ledger, 'manifest')) %}
-    {% do collapsing._check_absent(ledger.identifier, collapsing._beside(ledger, 'manifest')) if batches and manifest is none %}
-    {% do return({}) if not batches or manifest is none %}
+    {% set manifest = collapsing._manifest_table(ledger) if batches else none %}
+    {% do return({}) if manifest is none %}
     {% set sql %}
         select
             substring_index(block, ':', 1) as side,

@@ -72,6 +72,12 @@
 {% endmacro %}
 
 
+{# Returns whether what a projection reads has been built anew since the batches `read`; both as _batches_of returns them. #}
+{% macro _is_rebuilt_since(read, of_source) %}
+    {{ return(not of_source or read.last > of_source.last or read.last < of_source.first) }}
+{% endmacro %}
+
+
 {# Returns why what a projection has cannot be added to, or none where it can; arguments as in _ready_partials. #}
 {% macro _why_stale(projection, described, built_from, source, signature, session, read, of_source) %}
     {% if not collapsing._is_appendable(projection, described) %}
@@ -80,7 +86,7 @@
         {{ return('its group_by, its measures or the projection that it reads are not those that it was built from') }}
     {% elif built_from.source != collapsing._plain(source) | string %}
         {{ return('it was built from another table, ' ~ built_from.source) }}
-    {% elif read and (not of_source or read.last > of_source.last or read.last < of_source.first) %}
+    {% elif read and collapsing._is_rebuilt_since(read, of_source) %}
         {{ return('what it reads has been rebuilt') }}
     {% endif %}
     {{ return(collapsing._why_other_session(built_from, session)) }}

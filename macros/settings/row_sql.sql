@@ -32,6 +32,18 @@
 {% endmacro %}
 
 
+{# Raises an error where the SQL of a setting is a list, or closes a parenthesis that it did not open. #}
+{% macro _check_one_value(model_name, setting, sql) %}
+    {% set values = collapsing._arguments_of(sql) %}
+    {% if values is none %}
+        {{ collapsing._raise_setting(model_name, setting, 'SQL that Spark can parse', sql) }}
+    {#- Spark 4 casts by :: too, as in x::map<string, int> -#}
+    {% elif values | length > 1 and not modules.re.search('(?i)::\\s*(map|struct|array)\\s*<', sql) %}
+        {{ collapsing._raise_setting(model_name, setting, 'SQL for one value', sql) }}
+    {% endif %}
+{% endmacro %}
+
+
 {#
     Returns the analysed plan of a join on the condition that some SQL is NULL, or Spark's error in its place; arguments as _check_row_sql has
     them. SQL that does not parse raises an error of this package, because Spark's would not say which setting it is about.

@@ -92,7 +92,7 @@
     {% set shards, is_split = collapsing._shards_of(node), collapsing._shard_names(node) %}
     {% set property = 'collapsing.projection' if collapsing._is_projection(node) else 'collapsing.rules' %}
     {% for own in tables if is_split %}
-        {% set table = adapter.get_relation(own.database, own.schema, own.identifier) %}
+        {% set table = load_relation(own) %}
         {{ collapsing._raise(
             node.name, 'its table ' ~ own ~ ' is not there. Run it for each shard first'
         ) if table is none and collapsing._may_write() }}

@@ -26,7 +26,7 @@ BLOCK = re.compile(rf"\{{#.*?#\}}|\{{\{{(?:{STRING}|[^'\"])*?\}}\}}|\{{%(?:{STRI
 TOKEN = re.compile(rf"{STRING}|[\w.]+|\S", re.S)
 
 # What gives a message to a reader.
-SPEAKS = re.compile(r"(?:_raise\w*|_say|_warn|raise_compiler_error|exceptions\.warn|try_or_compiler_error)$")
+SPEAKS = re.compile(r"(?:_raise\w*|_say|_warn|raise_compiler_error|try_or_compiler_error)$")
 # Macros that return a message, or words of one, for another macro to give; and how they make it.
 RETURN_WORDS = {
     "_changed_rules",
