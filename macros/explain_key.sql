@@ -84,7 +84,7 @@
         {% set text = collapsing._text_literal(value | string) %}
         {% do wrongs.append("'" ~ value ~ "' is not a valid value of '" ~ name ~ "', which is " ~ dtype) %}
         {% if '<' in dtype %}
-            {% do collapsing._raise(model_name, "explain_key: no value can be given of '" ~ name ~ "', which is " ~ dtype) %}
+            {% do collapsing._raise(model_name, "explain_key: it cannot take a value of '" ~ name ~ "', which is " ~ dtype) %}
         {% endif %}
         {% set typed, is_no_value = collapsing._value_of_type(text, dtype) %}
         {% do checks.append(is_no_value) %}
@@ -210,7 +210,7 @@ states as (
 {# Prints the life of a key, a line for each thing; `undos` are pairs of an undo and the batch that it takes back. #}
 {% macro _print_life(node, key, rows, undos) %}
     {% set undoes = dict(undos | map('list')) %}
-    {% set nothing = '' if rows else ': nothing of it is staged, and nothing was appended' %}
+    {% set nothing = '' if rows else ': no row of it is staged, and none was appended' %}
     {% do print(node.name ~ ', key ' ~ collapsing._shown(key) ~ nothing) %}
     {% do print('  %-6s %-9s %-14s %s' | format('batch', 'step', 'what', 'row')) if rows %}
     {% for row in rows %}

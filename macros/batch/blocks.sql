@@ -177,7 +177,7 @@
 
 {#
     If the token is the file's name, two files of the same name have the same token. In one run they would look like one block; in two
-    runs, the later one would look like a block that is folded already. Nobody can tell which file is meant, so such files stop a run.
+    runs, the later one would look like a block that is folded already. The token would not say which file is meant, so such files stop a run.
     Returns one line for each block whose token is the name of several unread files: how many rows, which block, which files, and a key
     of each. A token that several files share, but that is not their name, such as a day, is sound.
 #}

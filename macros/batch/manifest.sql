@@ -55,7 +55,10 @@
 {% endmacro %}
 
 
-{# Returns the manifest of a ledger that has batches, or none. Raises an error where another run has made it since dbt looked. #}
+{#
+    Returns the manifest of a ledger that has batches, or none. Raises an error where another run has created it since dbt listed the
+    schema.
+#}
 {% macro _manifest_table(ledger) %}
     {% do collapsing._check_absent(ledger.identifier, collapsing._beside(ledger, 'manifest')) %}
     {{ return(load_relation(collapsing._beside(ledger, 'manifest'))) }}

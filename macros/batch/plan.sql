@@ -144,7 +144,7 @@ order by is_total, arrival
 
 {#
     Returns whether each key has one row in a batch of many rows, as in a first load from a table: sorting them by key would take most
-    of its time. Of fewer rows that is not asked, for the question costs more than the answer saves; nor where the engine sorts rows
+    of its time. Fewer rows are not checked, because the check would cost more than it saves; nor where the engine sorts rows
     for its own rules, or where other rows may be read later, for which the answer need not hold: on a server, from files that are named
     by path, and without block tokens.
 #}

@@ -166,7 +166,7 @@
     {% set undone = manifest.undone | rejectattr(1, 'in', manifest.undos) | map('last') | sort %}
     {% set read = undone | reject('in', manifest.unread) | join(', ') %}
     {% do collapsing._warn(
-        model.name, "the full refresh reads the whole stage, also the blocks of what undo has taken back (batch " ~ read
+        model.name, "the full refresh reads the whole stage, including the blocks that undo has taken back (batch " ~ read
         ~ '): remove from the stage the rows that must not come back'
     ) if read %}
     {% set beside = load_relation(collapsing._beside(ledger, 'manifest')) %}

@@ -44,7 +44,7 @@ min_by(if(ledger_sign = -1, {{ values }}, null), struct(ledger_batch, ledger_sig
 {#
     Returns a query of the keys of the first ledger that its unread batches have rows of, with their rows before and after:
     `ledger_before` and `ledger_after`, structs of its columns. A cancel row of events is a copy of what stood before, so that
-    nothing is looked up. Rows that carry their own sign tell it only together with the older rows of their keys.
+    nothing is looked up. For rows with their own sign the older rows of the keys are needed too.
 #}
 {% macro _moved_rows(first) %}
 {%- set key, row = collapsing._column_list(first.settings.key), collapsing._row_as_struct(first.columns) -%}

@@ -1,6 +1,6 @@
 {#
     The figures of status. What the manifest knows is not counted again: of the rows of a ledger only those of its base are read, two columns
-    of them. With `scan` the whole ledger is read, for what else there is to know.
+    of them. With `scan` the whole ledger is read, for the figures that nothing else gives.
 #}
 
 

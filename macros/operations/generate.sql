@@ -68,7 +68,7 @@
     {#- the id of a job is the key of jobs -#}
     {% set own = collapsing._ranked_columns(free, collapsing._key_names(name)[:1]) %}
     {% for column in collapsing._ranked_columns(free | reject('in', [version] + own) | list, collapsing._block_names()) %}
-        {#- a moment that hardly two rows share is not when a load arrived -#}
+        {#- a timestamp that is nearly unique to a row is no time of a load -#}
         {% do tokens.append(column) if not column.dtype.startswith('timestamp') or rows < 20 or column.distinct * 2 <= rows %}
     {% endfor %}
     {% set block = tokens | first if tokens else none %}

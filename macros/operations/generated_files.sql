@@ -47,27 +47,9 @@
 {% macro _generated_model(settings, call) %}
     {% set lines = [] %}
     {% for setting, value in settings.items() %}
-        {% do lines.append('    ' ~ collapsing._as_python(setting) ~ ': ' ~ collapsing._as_python(value)) %}
+        {% do lines.append('    %r: %r' | format(setting, value)) %}
     {% endfor %}
     {{ return("{{ config(meta={'collapsing': {\n" ~ lines | join(',\n') ~ '\n}}) }}\n{{ collapsing.' ~ call ~ ' }}') }}
-{% endmacro %}
-
-
-{# Returns a value as it is written in a Jinja expression. #}
-{% macro _as_python(value) %}
-    {% set parts = [] %}
-    {% if value is mapping %}
-        {% for name, one in value.items() %}
-            {% do parts.append(collapsing._as_python(name) ~ ': ' ~ collapsing._as_python(one)) %}
-        {% endfor %}
-        {{ return('{' ~ parts | join(', ') ~ '}') }}
-    {% elif value is string %}
-        {{ return(tojson(value) if modules.re.search("['\\\\\n{}%#]", value) else "'" ~ value ~ "'") }}
-    {% endif %}
-    {% for one in value %}
-        {% do parts.append(collapsing._as_python(one)) %}
-    {% endfor %}
-    {{ return('[' ~ parts | join(', ') ~ ']') }}
 {% endmacro %}
 
 
@@ -92,10 +74,10 @@
     {% do lines.append(
         'Seen in the data (' ~ collapsing._with_noun(rows, 'row') ~ '), and what it cannot tell. Check it before the first run.'
     ) %}
-    {% do lines.append('There is no row yet: names and types alone were looked at.') if not rows %}
+    {% do lines.append('There is no row yet: only names and types were considered.') if not rows %}
     {% do lines.append(
         'key: ' ~ key.name ~ ' (' ~ key.dtype ~ '), about ' ~ key.distinct ~ ' values, no NULL' ~ collapsing._others(guess.candidates.key)
-        ~ '. Where one column does not tell rows apart, list several.'
+        ~ '. If one column does not identify a row, list several.'
     ) %}
     {% if guess.version %}
         {% do lines.append(

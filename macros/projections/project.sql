@@ -236,7 +236,7 @@ added as (
         {% endfor %}
         {{ collapsing._raise(
             model.name,
-            "measure '" ~ measure.name ~ "': " ~ measure.aggregate ~ " cannot be had from what '" ~ source_projection.name
+            "measure '" ~ measure.name ~ "': " ~ measure.aggregate ~ " cannot be computed from what '" ~ source_projection.name
             ~ "' keeps. '" ~ source_projection.name ~ "' is a projection: of its measures (" ~ there | join('; ') ~ ') allowed are sum(m) of a'
             ~ ' count or a sum, min(m) of a min, max(m) of a max, and max_by(m, n) of a max_by(x, y) and a max(y), min_by(m, n) likewise. Means,'
             ~ ' quotients and distinct counts of groups do not add up, and its rows are not the ledger' ~ "'s; take other measures from the ledger"

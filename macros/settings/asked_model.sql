@@ -79,7 +79,7 @@
 
 
 {#
-    Returns the one of some nodes of the graph that has a name: of a model's versions the latest, as for ref(), unless the name has one,
+    Returns the node that has this name: of a model's versions the latest, as for ref(), unless the name has one,
     orders.v1. None where there is none; raises an error where packages have several, which `package.name` tells apart.
 #}
 {% macro _node_named(operation, nodes, name) %}

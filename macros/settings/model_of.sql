@@ -1,5 +1,5 @@
 {#
-    Returns whether dbt tells macros of the models of the project. It does not while it parses; nor in a unit test, where ref() gives the rows
+    Returns whether dbt's graph lists the models of the project. It does not while dbt parses; nor in a unit test, where ref() gives the rows
     of the test: there a macro that reads a ledger or projection returns these rows as they are.
 #}
 {% macro _knows_models() %}
@@ -191,7 +191,7 @@
 
 {#
     Marks a projection as having read the batches after the one that it has read last, if they have nothing to add to it and no run is writing
-    it; returns whether it has done so. A base of later batches is no news of these batches alone: a projection reads it as a whole.
+    it; returns whether it has done so. A base of later batches says nothing about these batches alone: a projection reads it as a whole.
 #}
 {% macro _mark_as_read(projection, source, after, upto) %}
     {#- tombstones of a ledger count for nothing -#}

@@ -73,7 +73,7 @@
 
 {#
     Returns the condition that a column lies between two values, given as _bound_text has them. Whole numbers and timestamps are rounded
-    outwards, to multiples of a power of two: they would stand in generated code, and batches of about the same keys are to share it.
+    outwards, to multiples of a power of two: Spark compiles these literals into the generated code, which batches of similar keys then share.
 #}
 {% macro _between(column, least, greatest, dtype) %}
     {% set ends = [least, greatest] %}

@@ -74,8 +74,8 @@
 
 
 {#
-    Raises an error where dbt knows no table of this name and the catalog has one: another run has created it since dbt looked, or dbt could
-    not list the schema, which dbt-spark before 1.11 takes for a schema without tables. Who took it for new might replace it.
+    Raises an error where dbt knows no table of this name and the catalog has one: another run has created it since dbt listed the schema, or dbt could
+    not list the schema, which dbt-spark before 1.11 takes for a schema without tables. A run that took it for new might replace it.
 #}
 {% macro _check_absent(name, relation) %}
     {% if load_relation(relation) is none and collapsing._is_in_catalog(relation) %}
@@ -89,7 +89,7 @@
 
 {# Tells dbt's cache about a table that was created without dbt's help, so that load_relation finds it. #}
 {% macro _add_to_cache(relation) %}
-    {#- dbt_created: dbt compares the names of other relations with their letters as they are -#}
+    {#- dbt_created: without it dbt compares names case-sensitively -#}
     {% do adapter.cache_added(relation.incorporate(type='table', dbt_created=true)) if load_relation(relation) is none %}
 {% endmacro %}
 

@@ -85,7 +85,7 @@
 {% endmacro %}
 
 
-{# Commits a batch that has no rows, so that what it took counts as read: it gets a row that counts for nothing. #}
+{# Commits a batch that has no rows, so that its blocks count as folded: it gets a placeholder row, which no reader counts. #}
 {% macro _append_empty(relation, number) %}
     {% do collapsing._execute(collapsing._append_sql(relation, collapsing._placeholder_row(relation, number), number)) %}
 {% endmacro %}
@@ -231,7 +231,7 @@
 {% endmacro %}
 
 
-{# Returns whether a batch of a table beside a ledger would overwrite itself alone, as far as dbt's list of tables tells. #}
+{# Returns whether a batch of a table beside a ledger would overwrite itself alone, according to dbt's list of tables. #}
 {% macro _is_overwritable(relation) %}
     {% set existing = load_relation(relation) %}
     {% set created = (existing.information or '' if existing is not none else '') | lower %}

@@ -4,7 +4,7 @@
 #}
 
 
-{# Returns the numbers of the batches of a table. A number in between without rows is harmless to ask for. #}
+{# Returns the numbers of the batches of a table. A gap is harmless: a number without rows selects nothing. #}
 {% macro _log_batches(relation, ledger, described) %}
     {#- dbt lists no columns here: a ledger of the package has a manifest, and a run of a projection has described its table -#}
     {% set is_known = ledger is not none or load_relation(collapsing._beside(relation, 'manifest')) is not none

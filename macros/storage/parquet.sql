@@ -11,11 +11,8 @@
     {% set listed = relation.information or '' %}
     {% do collapsing._raise_foreign(relation)
         if listed and not ('provider: parquet' in listed | lower and 'ledger_batch' in listed) %}
-    {% set numbers = [] %}
-    {% for row in collapsing._rows_of('show partitions ' ~ relation) %}
-        {% do numbers.append(row[0].split('=')[1] | int) %}
-    {% endfor %}
-    {{ return(numbers) }}
+    {% set partitions = collapsing._rows_of('show partitions ' ~ relation) | map('first') %}
+    {{ return(partitions | map('replace', 'ledger_batch=', '') | map('int') | list) }}
 {% endmacro %}
 
 
@@ -39,8 +36,8 @@ insert overwrite table {{ relation }} partition (ledger_batch)
 
 
 {#
-    Writes a base as a partition that was never there. <table>__dropped says first that it is about to be written; what a killed
-    optimize began there, and no later one has written, is made its own, and goes with it.
+    Writes a base as a partition that was never there. <table>__dropped says first that it is about to be written; the files that
+    a killed optimize has left, and no later one has written anew, are registered in it, and dropped with it.
 #}
 {% macro _parquet_write_base(relation, upto, sql) %}
     {% set dropped = collapsing._beside(relation, 'dropped') %}

@@ -63,7 +63,7 @@
     ) %}
     {#- the state before the first batch is there as long as that is -#}
     {% set is_gone = 'abs(min(ledger_batch)) > ' ~ as_of if as_of else 'min(ledger_batch) <> 1' %}
-    {#- within the subquery, for that runs whatever files Spark skips -#}
+    {#- within a subquery, which Spark runs even if it skips every file -#}
     {{ return(
         '(select if(coalesce(' ~ is_gone ~ ', false), ' ~ stop ~ ', ' ~ as_of ~ ') from ' ~ collapsing._plain(relation) ~ ')'
     ) }}

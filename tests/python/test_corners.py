@@ -306,7 +306,7 @@ def test_a_full_refresh_says_that_it_reads_again_what_was_taken_back(corners) ->
     assert operate(corners, "undo", model="signs").success
     warned = _warnings(corners, "run", "--full-refresh", "--select", "signs")
     assert (
-        "model 'signs': the full refresh reads the whole stage, also the blocks of what undo has taken back (batch 1)" in warned
+        "model 'signs': the full refresh reads the whole stage, including the blocks that undo has taken back (batch 1)" in warned
     )
 
 

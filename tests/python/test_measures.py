@@ -171,7 +171,7 @@ def test_another_quotient_builds_nothing_again_and_another_condition_does(measur
 def test_what_is_no_measure_is_an_error_that_says_why(measured) -> None:
     models = [f"wrong_{number}" for number in range(len(WRONG) + len(WRONG_OF_SALES))]
     said = measured.failures("run", "--select", *models)
-    of_sales = [f"measure 'wrong': {sql} cannot be had from what 'sales' keeps" for sql in WRONG_OF_SALES]
+    of_sales = [f"measure 'wrong': {sql} cannot be computed from what 'sales' keeps" for sql in WRONG_OF_SALES]
     assert not {
         name: said[name] for name, words in zip(models, [*WRONG.values(), *of_sales], strict=True) if words not in said[name]
     }

@@ -294,7 +294,7 @@ OVER_LEDGER = {
     "min(id) + max(id)": "given: min(id) + max(id)",
 }
 OVER_PROJECTION = {
-    "count(*)": "count(*) cannot be had from what 'fine' keeps. 'fine' is a projection: of its measures (n: count(*); ",
+    "count(*)": "count(*) cannot be computed from what 'fine' keeps. 'fine' is a projection: of its measures (n: count(*); ",
     "avg(mean)": "allowed are sum(m) of a count or a sum, min(m) of a min, max(m) of a max, and max_by(m, n) of a max_by",
     "sum(mean)": "Means, quotients and distinct counts of groups do not add up",
     "sum(labels)": "sum(labels) cannot be had",

@@ -153,7 +153,7 @@ def test_the_life_of_a_key_is_printed(tools, capsys) -> None:
         '1 state live {"position":1,"id":2,"version":5,"status":"new","amount":20}',
     ]
     assert "4 state deleted" in said
-    assert said[-1] == "orders, key 77: nothing of it is staged, and nothing was appended"
+    assert said[-1] == "orders, key 77: no row of it is staged, and none was appended"
     for arguments in ({}, {"model": "orders"}, {"model": "orders", "key": [[2]]}, {"model": "orders", "key": {"di": 2}}):
         assert not operate(tools, "explain_key", **arguments).success
     said = " ".join(capsys.readouterr().out.split())
