@@ -23,7 +23,7 @@ union all
     {% set given = [columns] if columns is string else columns or known or [] %}
     {% if not execute %}
         {{ return(given) }}
-    {% elif not given or given is mapping or given | select('string') | list | length < given | length
+    {% elif not given or given is not iterable or given is mapping or given | select('string') | list | length < given | length
         or known and given | map('lower') | reject('in', known | map('lower') | list) | list %}
         {{ collapsing._raise(
             model.name if model is defined else '?', "'columns' must be a column or a list of columns"

@@ -73,6 +73,26 @@
 {% endmacro %}
 
 
+{# Raises an error where rules have changed, as _changed_rules or _changed_since returns them. #}
+{% macro _check_no_changed_rules(model_name, changed_rules) %}
+    {% if changed_rules %}
+        {{ collapsing._raise(
+            model_name, 'its rows were folded by other settings: ' ~ changed_rules | join('; ')
+            ~ '. Restore the old settings, or rebuild the ledger with --full-refresh if the stage still holds every block'
+        ) }}
+    {% endif %}
+{% endmacro %}
+
+
+{#
+    Returns, in words, the rules of a ledger's table that an operation must not follow, because those in the model are others by now. What
+    a joined ledger has read is known to its runs alone.
+#}
+{% macro _changed_since(ledger, settings) %}
+    {{ return(collapsing._changed_rules(collapsing._describe(ledger), dict(settings, join=none))) }}
+{% endmacro %}
+
+
 {#
     Returns how the columns that are wanted differ from a table's: {added: [{name, dtype}], other: [in words]}; `staged` are those of the
     stage. Spark does not distinguish upper and lower case in names.
@@ -120,12 +140,7 @@
 
 {# Raises an error where a run would mix rows of two sets of rules or columns, or append again what the ledger keeps. #}
 {% macro _check_unchanged(changed_rules, changes, settings) %}
-    {% if changed_rules %}
-        {{ collapsing._raise(
-            model.name, 'its rows were folded by other settings: ' ~ changed_rules | join('; ')
-            ~ '. Restore the old settings, or rebuild the ledger with --full-refresh if the stage still holds every block'
-        ) }}
-    {% endif %}
+    {% do collapsing._check_no_changed_rules(model.name, changed_rules) %}
     {% set found, may_add = [], config.get('on_schema_change') in ['append_new_columns', 'sync_all_columns'] %}
     {% for column in changes.added if not may_add %}
         {% do found.append("'" ~ column.name ~ "' is not in the ledger (on_schema_change='append_new_columns' would add it)") %}

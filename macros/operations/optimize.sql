@@ -40,6 +40,7 @@
     {% set settings = collapsing._ledger_settings(node) if kind == 'ledger' %}
     {% do collapsing._check_optimizable(settings) if settings %}
     {% do collapsing._check_not_fed_on(node, 'optimized') if settings %}
+    {% do collapsing._check_no_changed_rules(node.name, collapsing._changed_since(relation, settings)) if settings %}
     {% set batches = collapsing._batches_of(relation) %}
     {% do collapsing._check_manifest(relation, settings, batches) if settings %}
     {% set due = collapsing._due(relation, settings, batches, keep_batches, policy) %}
@@ -64,7 +65,7 @@
 {% macro _due(relation, settings, batches, keep_batches, policy) %}
     {#- a ledger has each number after its base, a projection only some, of which a format with a log does not tell -#}
     {% set later = [] if not batches else batches.later if settings else collapsing._batches_with_rows(relation, batches) %}
-    {% set count = later | select('le', (batches.last if batches else 0) - keep_batches) | list | length %}
+    {% set count = [later | length - keep_batches, 0] | max %}
     {% do return({'is_due': count > 0, 'says': 'batches after the base to fold: ' ~ count}) if not count or not policy %}
     {% set says = count ~ ' of ' ~ policy.batches ~ ' batches after the base' %}
     {% if settings %}
@@ -102,6 +103,8 @@
     {% elif kind == 'ledger' and collapsing._keeps_what_it_reads(collapsing._ledger_settings(node)) %}
         {{ return("without the setting 'block' its runs would append again what optimize leaves out") }}
     {% endif %}
+    {% do return('its rows were folded by other settings')
+        if kind == 'ledger' and collapsing._changed_since(relation, collapsing._ledger_settings(node)) %}
     {% set fed = collapsing._fed_on(node) if kind == 'ledger' %}
     {{ return("the ledger '" ~ fed[0].name ~ "' is fed by its changes" if fed else none) }}
 {% endmacro %}

@@ -173,8 +173,8 @@
 {% macro _optimize_projection(node, projection, keep_batches) %}
     {% set batches = collapsing._batches_of(projection) %}
     {% do collapsing._drop_covered(projection, batches) %}
-    {% set limit = batches.last - keep_batches if batches else 0 %}
-    {% set old = collapsing._batches_with_rows(projection, batches) | select('le', limit) | list if batches else [] %}
+    {% set old = collapsing._batches_with_rows(projection, batches) if batches else [] %}
+    {% set old = old[:[old | length - keep_batches, 0] | max] %}
     {% set upto = collapsing._last_read_by_all(node, projection, batches, old[-1]) if old else 0 %}
     {% if not old | select('le', upto) | list %}
         {% do collapsing._say(node.name, 'there is nothing to merge') %}

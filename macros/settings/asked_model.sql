@@ -71,10 +71,14 @@
 {% endmacro %}
 
 
-{# Returns the table or view of a ledger's stage; none where its model reads more than one, or it is not there. #}
+{#
+    Returns the table or view of a ledger's stage; none where its model reads more than one, or it is not there. A view that an ephemeral
+    stage was before may still be there.
+#}
 {% macro _only_stage_of(node) %}
     {% set nodes = collapsing._stages_of(node) %}
-    {{ return(collapsing._relation_if_any(nodes[0]) if nodes | length == 1 else none) }}
+    {% set is_table = nodes | length == 1 and nodes[0].config.materialized != 'ephemeral' %}
+    {{ return(collapsing._relation_if_any(nodes[0]) if is_table else none) }}
 {% endmacro %}
 
 

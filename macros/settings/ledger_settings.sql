@@ -126,7 +126,7 @@
 {% macro _check_retention(settings) %}
     {% set retention = settings.tombstone_retention %}
     {% do return(none) if retention is none %}
-    {% if retention is boolean or retention is not number and (retention is not string or retention == '') %}
+    {% if retention is boolean or (retention < 0 if retention is number else retention is not string or retention == '') %}
         {{ collapsing._raise_setting(
             settings.model, 'tombstone_retention', "SQL that can be subtracted from a version, such as 1000 or 'interval 7 days'", retention
         ) }}

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from support.dbt_project import VIEW, DbtProject, given, model, statement_of
+from support.dbt_project import VIEW, DbtProject, given, messages_of, model, statement_of
 from support.failpoint import Failpoint
 from support.lives import operate
 from support.targets import WITH_LOG
@@ -91,6 +91,23 @@ def test_of_rows_that_differ_in_the_delete_alone_the_delete_wins(project) -> Non
     _stage(project, "parted", "b", f"2, {kept}", f"2, {deleted}", f"3, {deleted}", f"3, {kept}")
     project.run("run", "--select", "parted")
     assert project.rows("select id from live_parted where id > 1") == []
+
+
+def test_no_operation_follows_settings_by_which_the_rows_were_not_folded(project) -> None:
+    _stage(project, "parted", "d", "4, 5, false, null, 0, 'x', 0", "4, 6, false, null, 0, 'y', 0")
+    project.run("run", "--select", "parted")
+    project.write("models/parted.sql", model("ledger(ref('stage_parted'))", REPLACING))
+    changed = """its rows were folded by other settings: 'partition_by' was ["part"] and is []"""
+    for arguments in ({"model": "parted"}, {"model": "parted", "batches": 1}):
+        by_policy = "batches" in arguments
+        result = operate(project, "optimize", **arguments)
+        assert result.success == by_policy
+        assert ("parted: left out: its rows were folded by other settings" if by_policy else changed) in messages_of(result)
+    assert changed in project.fails("run-operation", "collapsing.undo", "--args", "{model: parted}")
+    assert project.rows("select count(*) from parted where id = 4") == [(2,)]
+    project.write("models/parted.sql", model("ledger(ref('stage_parted'))", LEDGERS["parted"]))
+    assert operate(project, "optimize", model="parted").success
+    assert project.rows("select count(*) from parted where id = 4") == [(2,)]
 
 
 def test_a_tombstone_that_keeps_older_rows_of_later_batches_out_is_not_forgotten(project) -> None:

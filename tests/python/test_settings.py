@@ -222,6 +222,11 @@ WRONG_SETTINGS = {
         "The operator expects a deterministic expression",
     ),
     "combined_badly": ("ledger(ref('stage'))", LEDGER | {"combine": {"label": "old.label ||"}}, "SQL that Spark can parse"),
+    "forgetting_the_future": (
+        "ledger(ref('stage'))",
+        LEDGER | {"tombstone_retention": -1000},
+        "such as 1000 or 'interval 7 days'; given: -1000",
+    ),
     "kept_for_days": (
         "ledger(ref('stage'))",
         LEDGER | {"tombstone_retention": "interval 7 days"},
