@@ -302,14 +302,14 @@ OVER_PROJECTION = {
     "count(*)": "count(*) cannot be computed from what 'fine' keeps. 'fine' is a projection: of its measures (n: count(*); ",
     "avg(mean)": "allowed are sum(m) of a count or a sum, min(m) of a min, max(m) of a max, and max_by(m, n) of a max_by",
     "sum(mean)": "Means, quotients and distinct counts of groups do not add up",
-    "sum(labels)": "sum(labels) cannot be had",
-    "count(distinct labels)": "count(distinct labels) cannot be had",
-    "sum(least)": "sum(least) cannot be had",
-    "max(least)": "max(least) cannot be had",
-    "min(n)": "min(n) cannot be had",
-    "count(n)": "count(n) cannot be had",
-    "sum(id)": "sum(id) cannot be had",
-    "sum(n * 2)": "sum(n * 2) cannot be had",
+    "sum(labels)": "sum(labels) cannot be computed",
+    "count(distinct labels)": "count(distinct labels) cannot be computed",
+    "sum(least)": "sum(least) cannot be computed",
+    "max(least)": "max(least) cannot be computed",
+    "min(n)": "min(n) cannot be computed",
+    "count(n)": "count(n) cannot be computed",
+    "sum(id)": "sum(id) cannot be computed",
+    "sum(n * 2)": "sum(n * 2) cannot be computed",
 }
 WRONG_MEASURES = {("good", measure): says for measure, says in OVER_LEDGER.items()} | {
     ("fine", measure): says for measure, says in OVER_PROJECTION.items()
