@@ -78,7 +78,7 @@
     {% if 'collapsing_sole_writer' not in graph %}
         {% set settings = dict(collapsing._rows_of('set') | map('list')) if target.type == 'spark' else {} %}
         {% do graph.update({'collapsing_sole_writer':
-            settings.get('spark.app.name') == 'pyspark-shell' and collapsing._has_derby(settings)
+            settings.get('spark.app.name') == 'pyspark-shell' and not env_var('SPARK_REMOTE', '') and collapsing._has_derby(settings)
         }) %}
     {% endif %}
     {{ return(graph['collapsing_sole_writer']) }}
@@ -91,18 +91,21 @@
     Derby's network server, need the name of their driver too.
 #}
 {% macro _has_derby(settings) %}
-    {% set url = settings.get('spark.hadoop.javax.jdo.option.ConnectionURL', '') %}
-    {% set others = settings | select('in', [
-        'spark.hadoop.hive.metastore.uris',
-        'spark.hadoop.hive.metastore.client.factory.class',
-        'spark.hive.metastore.uris',
-        'spark.hive.metastore.client.factory.class',
-        'spark.hadoop.javax.jdo.option.ConnectionDriverName',
-        'spark.sql.catalog.spark_catalog.catalog-impl',
-        'spark.sql.catalog.spark_catalog.uri'
+    {% set url = 'javax.jdo.option.ConnectionURL' %}
+    {% set url = settings.get('spark.hadoop.' ~ url, settings.get(url, '')) %}
+    {#- Spark passes all of them on to Hive, with and without a prefix -#}
+    {% set others = settings | map('replace', 'spark.', '') | map('replace', 'hadoop.', '') | select('in', [
+        'hive.metastore.uris',
+        'hive.metastore.client.factory.class',
+        'hive.imetastoreclient.factory.class',
+        'javax.jdo.option.ConnectionDriverName',
+        'sql.catalog.spark_catalog.catalog-impl',
+        'sql.catalog.spark_catalog.uri'
     ]) | list %}
     {% set folders = [] %}
-    {% for name in ['HADOOP_CONF_DIR', 'YARN_CONF_DIR', 'SPARK_CONF_DIR', 'SPARK_DIST_CLASSPATH', 'SPARK_HOME'] %}
+    {% for name in [
+        'HADOOP_CONF_DIR', 'YARN_CONF_DIR', 'SPARK_CONF_DIR', 'SPARK_DIST_CLASSPATH', 'SPARK_HOME', 'HIVE_CONF_DIR', 'HIVE_HOME'
+    ] %}
         {% do folders.append(name) if env_var(name, '') %}
     {% endfor %}
     {#- any other catalog than Spark's own, or these two over it, may be shared -#}

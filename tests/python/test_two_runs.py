@@ -70,6 +70,9 @@ METASTORES = [
     ({"spark.hadoop.hive.metastore.uris": "thrift://metastore:9083"}, False),
     ({"spark.hadoop.hive.metastore.client.factory.class": "com.amazonaws.glue.catalog"}, False),
     ({"spark.hive.metastore.client.factory.class": "com.amazonaws.glue.catalog"}, False),
+    ({"hive.metastore.uris": "thrift://metastore:9083"}, False),
+    ({URL.removeprefix("spark.hadoop."): "jdbc:postgresql://db/metastore"}, False),
+    ({"javax.jdo.option.ConnectionDriverName": "org.postgresql.Driver"}, False),
     (DERBY | {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}, True),
     (DERBY | {"spark.sql.catalog.spark_catalog": "io.unitycatalog.spark.UCSingleCatalog"}, False),
     (DERBY | {"spark.sql.catalog.spark_catalog.type": "rest"}, False),
@@ -82,8 +85,16 @@ METASTORES = [
 def test_a_session_needs_no_lock_upon_derby_alone(make_project, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = " ~ ' ' ~ ".join(f"collapsing._has_derby({settings})" for settings, _ in METASTORES)
     project = make_project("alone", {"models/told.sql": f"{VIEW}select '{{{{ {asked} }}}}' as told"})
-    for set_ in ("", "SPARK_CONF_DIR", "YARN_CONF_DIR"):
-        for name in ("SPARK_HOME", "HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH"):
+    for set_ in ("", "SPARK_CONF_DIR", "HIVE_CONF_DIR"):
+        for name in (
+            "SPARK_HOME",
+            "HADOOP_CONF_DIR",
+            "YARN_CONF_DIR",
+            "SPARK_CONF_DIR",
+            "SPARK_DIST_CLASSPATH",
+            "HIVE_HOME",
+            "HIVE_CONF_DIR",
+        ):
             monkeypatch.delenv(name, raising=False)
         if set_:
             monkeypatch.setenv(set_, "/etc/spark/conf")
