@@ -40,7 +40,9 @@
     {% set settings = collapsing._ledger_settings(node) if kind == 'ledger' %}
     {% do collapsing._check_optimizable(settings) if settings %}
     {% do collapsing._check_not_fed_on(node, 'optimized') if settings %}
-    {% do collapsing._check_no_changed_rules(node.name, collapsing._changed_since(relation, settings)) if settings %}
+    {#- by policy such a ledger is left out before -#}
+    {% do collapsing._check_no_changed_rules(node.name, collapsing._changed_since(relation, settings))
+        if settings and not policy %}
     {% set batches = collapsing._batches_of(relation) %}
     {% do collapsing._check_manifest(relation, settings, batches) if settings %}
     {% set due = collapsing._due(relation, settings, batches, keep_batches, policy) %}

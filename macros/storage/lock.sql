@@ -91,10 +91,10 @@
     Derby's network server, need the name of their driver too.
 #}
 {% macro _has_derby(settings) %}
-    {% set url = 'javax.jdo.option.ConnectionURL' %}
-    {% set url = settings.get('spark.hadoop.' ~ url, settings.get(url, '')) %}
-    {#- Spark passes all of them on to Hive, with and without a prefix -#}
-    {% set others = settings | map('replace', 'spark.', '') | map('replace', 'hadoop.', '') | select('in', [
+    {#- Hive hears of its settings with and without these prefixes -#}
+    {% set by_name = dict(zip(settings | map('replace', 'spark.', '') | map('replace', 'hadoop.', ''), settings.values())) %}
+    {% set url = by_name.get('javax.jdo.option.ConnectionURL', '') %}
+    {% set others = by_name | select('in', [
         'hive.metastore.uris',
         'hive.metastore.client.factory.class',
         'hive.imetastoreclient.factory.class',

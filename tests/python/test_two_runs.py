@@ -85,7 +85,7 @@ METASTORES = [
 def test_a_session_needs_no_lock_upon_derby_alone(make_project, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = " ~ ' ' ~ ".join(f"collapsing._has_derby({settings})" for settings, _ in METASTORES)
     project = make_project("alone", {"models/told.sql": f"{VIEW}select '{{{{ {asked} }}}}' as told"})
-    for set_ in ("", "SPARK_CONF_DIR", "HIVE_CONF_DIR"):
+    for set_ in ("", "SPARK_CONF_DIR", "YARN_CONF_DIR", "HIVE_CONF_DIR"):
         for name in (
             "SPARK_HOME",
             "HADOOP_CONF_DIR",
