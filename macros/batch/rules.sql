@@ -88,8 +88,17 @@
     Returns, in words, the rules of a ledger's table that an operation must not follow, because those in the model are others by now. What
     a joined ledger has read is known to its runs alone.
 #}
-{% macro _changed_since(ledger, settings) %}
-    {{ return(collapsing._changed_rules(collapsing._describe(ledger), dict(settings, join=none))) }}
+{% macro _changed_since(described, settings) %}
+    {{ return(collapsing._changed_rules(described, dict(settings, join=none))) }}
+{% endmacro %}
+
+
+{# Raises an error in a command that reads rows of a ledger, if they were folded by other rules than those that its model has now. #}
+{% macro _check_read_by_its_rules(described, settings) %}
+    {#- the SQL that these two show may be that of the ledger's next run -#}
+    {% if flags.WHICH not in ['compile', 'generate'] %}
+        {% do collapsing._check_no_changed_rules(settings.model, collapsing._changed_since(described, settings)) %}
+    {% endif %}
 {% endmacro %}
 
 
@@ -204,5 +213,28 @@
                 ~ '. Keep the ledger by the config full_refresh: false; or, to build it from what is left, drop the table ' ~ ledger ~ ' first'
             ) }}
         {% endif %}
+    {% elif not settings.block %}
+        {% do collapsing._warn_of_lost_keys(query, ledger, settings, columns) %}
     {% endif %}
+{% endmacro %}
+
+
+{#
+    Warns in a full refresh without blocks about keys that are live in the ledger and that the stage does not have any more. What was folded by
+    other rules, or under keys of another type, cannot be compared.
+#}
+{% macro _warn_of_lost_keys(query, ledger, settings, columns) %}
+    {% set described = collapsing._describe(ledger) %}
+    {% set of_key = collapsing._stored_columns(columns, ledger) | selectattr('name', 'in', settings.key) %}
+    {% do return(none) if settings.join or collapsing._changed_since(described, settings)
+        or of_key | reject('in', described.columns) | list %}
+    {% set key = collapsing._column_list(settings.key) %}
+    {% set row = collapsing._rows_of(
+        "select count(*), concat_ws(', ', slice(sort_array(collect_list(to_json(struct(*)))), 1, 3)) from (select " ~ key ~ ' from '
+        ~ collapsing._final_of_table(ledger, settings) ~ ' except select ' ~ key ~ ' from (\n' ~ query ~ '\n))'
+    )[0] %}
+    {% do collapsing._warn(
+        model.name, 'the full refresh leaves out ' ~ collapsing._with_noun(row[0], 'key') ~ ' that the ledger shows and of which the stage '
+        ~ collapsing._stage_name(query) ~ ' has no row any more, for example: ' ~ row[1]
+    ) if row[0] %}
 {% endmacro %}

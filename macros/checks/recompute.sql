@@ -84,6 +84,7 @@ order by {{ collapsing._column_list(groups + ['only_in']) }}
         ) }}
     {% endif %}
     {% set source = collapsing._built_relation(sources[0]) %}
+    {% do collapsing._check_is_table(node.name, source) %}
     {% set batches = collapsing._batches_of(source) %}
     {% if not batches or (flags.EMPTY and not read) %}
         {{ return('(select * from ' ~ collapsing.final(source) ~ ' where false)') }}

@@ -42,10 +42,23 @@ from (
 )
 {%- if settings.tombstone_retention is not none %}
 {%- set version = adapter.quote(settings.version[0]) %}
-where ledger_sign <> 0 or coalesce({{ version }} >= (select max({{ version }}) from {{ rows }} as folded) - ({{ settings.tombstone_retention }}), true)
+where ledger_sign <> 0 or coalesce({{ version }} >= {{ collapsing._oldest_to_retain(rows, version, settings) }}, true)
 {%- endif %}
 sort by {{ key }}
 {% endmacro %}
+
+
+{# Returns a subquery of the least version of a tombstone that is kept; NaN and infinity are no versions to count back from. #}
+{% macro _oldest_to_retain(rows, version, settings) -%}
+{%- set oldest = 'max(' ~ version ~ ') - (' ~ settings.tombstone_retention ~ ')' -%}
+(
+    select if({{ oldest }} > max({{ version }}), {{ collapsing._raise_in_sql(
+        "ledger '" ~ settings.model ~ "': setting 'tombstone_retention' must not be negative; given: " ~ settings.tombstone_retention
+    ) }}, {{ oldest }})
+    from {{ rows }} as folded
+    where cast({{ version }} as string) not in ('NaN', 'Infinity')
+)
+{%- endmacro %}
 
 
 {# Returns a subquery of the last state of each key among `rows`, where that is live and not a tombstone or a cancel row. #}

@@ -127,7 +127,7 @@ with
 {% if settings.is_signed %}
 {{ collapsing._all_applied(decided) }}
 {%- else %}
-{%- set touched = collapsing._touched_before(ledger, settings, columns, manifest) if settings.block and batches else none %}
+{%- set touched = collapsing._touched_before(ledger, settings, columns, batches, manifest) if settings.block and batches else none %}
 {{ collapsing._classified(decided, touched, settings, columns, by_batch=true) }}
 {%- endif %}
 
@@ -164,7 +164,7 @@ staged as (
     from {{ collapsing._aliased(stage, 'staged') }}
     {%- if is_planned %}
     left join (
-        select block as ledger_block, ledger_batch
+        select block as ledger_block, {{ collapsing._batch_to_decide_in(manifest) }} as ledger_batch
         from {{ collapsing._beside(ledger, 'manifest') }}
         where
             {{ collapsing._is_folded(batches, manifest.unread) }}
@@ -175,11 +175,19 @@ staged as (
 {%- endmacro %}
 
 
+{# Returns SQL for the batch among whose rows a block's are decided about: one that was taken back stays apart from the base that it is part of. #}
+{% macro _batch_to_decide_in(manifest) %}
+    {% set undone = manifest.undone | map('last') | join(', ') %}
+    {{ return('if(planned_in in (' ~ undone ~ '), planned_in, ledger_batch)' if undone else 'ledger_batch') }}
+{% endmacro %}
+
+
 {#
     Returns the rows that a ledger had of each key of the CTE `unread` before each batch that took a row of it. Columns that are new in the
-    stage, which no run has added yet, are NULL in them, as they will be then.
+    stage, which no run has added yet, are NULL in them, as they will be then. Of a batch that was taken back and is part of a base
+    nobody knows what it came after.
 #}
-{% macro _touched_before(ledger, settings, columns, manifest) -%}
+{% macro _touched_before(ledger, settings, columns, batches, manifest) -%}
 {%- set stored = collapsing._types_of(ledger) | map('lower') | list -%}
 select
         stored.*,
@@ -190,6 +198,9 @@ select
     from (select distinct {{ collapsing._column_list(settings.key) }}, ledger_batch from unread) as asked
     inner join {{ ledger }} as stored
         on {{ collapsing._same_key(settings.key, 'asked', 'stored') }} and stored.ledger_batch < asked.ledger_batch
+        {%- if batches.base and manifest.undone %}
+        and asked.ledger_batch not between 1 and {{ batches.base }}
+        {%- endif %}
         {%- for pair in manifest.undone %}
         and not (asked.ledger_batch > {{ pair[0] }} and stored.ledger_batch in ({{ pair | join(', ') }}))
         {%- endfor %}

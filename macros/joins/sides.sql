@@ -69,13 +69,7 @@
             ~ ': it has no cancel rows, so that a joined ledger would not hear of rows that are replaced. Give it the engine versioned_collapsing, or collapsing where there is no version'
         ) }}
     {% endif %}
-    {% set table, existing = collapsing._plain(relation), load_relation(collapsing._plain(relation)) %}
-    {% if existing.is_view or (existing is none and collapsing._may_write()) %}
-        {{ collapsing._raise(
-            model.name, "the ledger '" ~ node.name ~ "' is no table at " ~ table ~ ', but ' ~ ('a view' if existing else 'not there')
-            ~ ': a joined ledger reads the batches of a table'
-        ) }}
-    {% endif %}
+    {% set table = collapsing._plain(relation) %}
     {% set id, after = node.unique_id, read.get(node.unique_id) %}
     {% do known.update({id: collapsing._batches_of_source(relation, at_least=after or 0)}) if id not in known %}
     {% set batches = known[id] %}
@@ -110,8 +104,9 @@
 #}
 {% macro _take_columns(sides) %}
     {% for side in sides %}
-        {% set columns = collapsing._describe(side.relation).columns %}
-        {% do side.update({'columns': columns | rejectattr('name', 'in', collapsing._system_columns()) | list}) %}
+        {% set described = collapsing._describe(side.relation) %}
+        {% do collapsing._check_read_by_its_rules(described, side.settings) %}
+        {% do side.update({'columns': described.columns | rejectattr('name', 'in', collapsing._system_columns()) | list}) %}
     {% endfor %}
     {% set columns, owners = [], {} %}
     {% for column in sides[0].columns %}

@@ -26,11 +26,10 @@
         {%- if table.rebuild -%}
             {%- set view = collapsing._cache(projection, 'partials', partials) -%}
             {%- do collapsing._drop_covered(projection, table.batches) -%}
-            {#- other partials: until they are there, the property fits no settings, so that a run after a kill rebuilds -#}
-            {%- set unfit = {'collapsing.projection': collapsing._as_property({})} -%}
-            {%- do collapsing._set_properties(projection, unfit if table.is_other else table.properties) -%}
+            {#- until the partials are there, the property fits no settings: a run after a kill rebuilds, and so does a rollup that reads the old ones -#}
+            {%- do collapsing._set_properties(projection, {'collapsing.projection': collapsing._as_property({})}) -%}
             {%- do collapsing._write_base(projection, table.upto, 'select * from ' ~ view) -%}
-            {%- do collapsing._set_properties(projection, table.properties) if table.is_other -%}
+            {%- do collapsing._set_properties(projection, table.properties) -%}
             {%- do collapsing._drop_cached(projection, model) -%}
         {%- else -%}
             {% call statement('main') %}

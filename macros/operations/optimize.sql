@@ -41,7 +41,7 @@
     {% do collapsing._check_optimizable(settings) if settings %}
     {% do collapsing._check_not_fed_on(node, 'optimized') if settings %}
     {#- by policy such a ledger is left out before -#}
-    {% do collapsing._check_no_changed_rules(node.name, collapsing._changed_since(relation, settings))
+    {% do collapsing._check_no_changed_rules(node.name, collapsing._changed_since(collapsing._describe(relation), settings))
         if settings and not policy %}
     {% set batches = collapsing._batches_of(relation) %}
     {% do collapsing._check_manifest(relation, settings, batches) if settings %}
@@ -106,7 +106,7 @@
         {{ return("without the setting 'block' its runs would append again what optimize leaves out") }}
     {% endif %}
     {% do return('its rows were folded by other settings')
-        if kind == 'ledger' and collapsing._changed_since(relation, collapsing._ledger_settings(node)) %}
+        if kind == 'ledger' and collapsing._changed_since(collapsing._describe(relation), collapsing._ledger_settings(node)) %}
     {% set fed = collapsing._fed_on(node) if kind == 'ledger' %}
     {{ return("the ledger '" ~ fed[0].name ~ "' is fed by its changes" if fed else none) }}
 {% endmacro %}

@@ -10,7 +10,7 @@
         {% set settings = collapsing._ledger_settings(node) %}
         {% do collapsing._check_undo(node, settings, batch, {'redo': redo, 'unread': unread, 'dry_run': dry_run}) %}
         {% set ledger = collapsing._built_relation(node) %}
-        {% do collapsing._check_no_changed_rules(node.name, collapsing._changed_since(ledger, settings)) %}
+        {% do collapsing._check_no_changed_rules(node.name, collapsing._changed_since(collapsing._describe(ledger), settings)) %}
         {% do collapsing._check_manifest(ledger, settings, collapsing._batches_of(ledger)) %}
         {% do collapsing._acquire_lock(node.name, ledger) if not dry_run %}
         {% set batches = collapsing._batches_of(ledger) %}

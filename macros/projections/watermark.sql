@@ -6,7 +6,6 @@
         batches       as _batches_of returns it of the projection
         rebuild       whether what it has is to be replaced, in one commit, by a base that is read from the whole of its source
         properties    what a rebuilt table is marked with
-        is_other      whether its settings, source or session differ from those that it was built with; the build's name does not count
     A table that no longer fits, because its source was rebuilt or its settings have changed, is rebuilt: as a new base if its columns
     stay the same, so that readers never lose it; otherwise the table is created again.
 #}
@@ -48,8 +47,7 @@
     {% do collapsing._check_contract(columns) %}
     {% if read and upto >= read.last and upto != read.base and described.columns == columns
         and collapsing._is_appendable(projection, described) %}
-        {% set is_other = dict(built_from, build=none) != dict(built, build=none) %}
-        {{ return(dict(all, rebuild=true, number=-upto, batches=read, properties=properties, is_other=is_other)) }}
+        {{ return(dict(all, rebuild=true, number=-upto, batches=read, properties=properties)) }}
     {% endif %}
     {% do collapsing._warn_of_views() if described and described.columns != columns %}
     {% do collapsing._check_absent(model.name, projection) %}

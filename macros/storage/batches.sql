@@ -56,7 +56,17 @@
 #}
 {% macro _batches_of_source(relation, at_least) %}
     {% set known = graph.get('collapsing_batches', {}).get(invocation_id, {}).get(relation | string) %}
+    {% do collapsing._check_is_table(model.name, relation) %}
     {{ return(known if known and known.last >= at_least else collapsing._batches_of(collapsing._plain(relation))) }}
+{% endmacro %}
+
+
+{# Raises an error where a ledger or projection whose batches the model `name` reads is not there, or a view: it would find none. #}
+{% macro _check_is_table(name, relation) %}
+    {% set table, existing = collapsing._plain(relation), load_relation(collapsing._plain(relation)) %}
+    {{ collapsing._raise(
+        name, 'it reads the batches of a table, and ' ~ table ~ ' is ' ~ ('a view' if existing else 'not there') ~ ': build that model again'
+    ) if existing.is_view or (existing is none and collapsing._may_write()) }}
 {% endmacro %}
 
 

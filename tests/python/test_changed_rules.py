@@ -18,7 +18,7 @@ NUMBERS = "try_cast(part as double) as half, try_cast(part as decimal(38, 0)) as
 STAGE = f"select block, id, version, is_deleted, sign, position, part, other, {NUMBERS} from kept.arrived where ledger = '{{}}'"
 LEDGERS = {
     "parted": REPLACING | {"partition_by": "part"},
-    "forgetting": REPLACING | {"tombstone_retention": 10},
+    "forgetting": REPLACING | {"version": "half", "tombstone_retention": 10},
     "combining": REPLACING | {"combine": {"other": "old.other + new.other"}},
     "feed": FEED,
     "counted": VERSIONED,
@@ -93,7 +93,7 @@ def test_of_rows_that_differ_in_the_delete_alone_the_delete_wins(project) -> Non
     assert project.rows("select id from live_parted where id > 1") == []
 
 
-def test_no_optimize_follows_settings_by_which_the_rows_were_not_folded(project, capsys) -> None:
+def test_nothing_follows_settings_by_which_the_rows_were_not_folded(project, capsys) -> None:
     _stage(project, "parted", "d", "4, 5, false, null, 0, 'x', 0", "4, 6, false, null, 0, 'y', 0")
     project.run("run", "--select", "parted")
     project.write("models/parted.sql", model("ledger(ref('stage_parted'))", REPLACING))
@@ -105,23 +105,33 @@ def test_no_optimize_follows_settings_by_which_the_rows_were_not_folded(project,
     said = [event.info.msg for event in heard if event.info.name == "JinjaLogInfo"]
     assert said == ["collapsing: parted: left out: its rows were folded by other settings"]
     assert project.rows("select count(*) from parted where id = 4") == [(2,)]
+    assert f"model 'parted': {changed}" in project.fails("run", "--select", "live_parted")
+    project.run("compile", "--select", "live_parted")
+    _stage(project, "counted", "0", "1, 0, false, null, 0, 'x', 0")
+    project.run("run", "--select", "counted")
+    project.write("models/counted.sql", model("ledger(ref('stage_counted'))", VERSIONED | {"key": "version", "version": "id"}))
+    assert not operate(project, "undo", model="counted").success
+    assert """'key' was ["id"] and is ["version"]""" in capsys.readouterr().out
+    project.write("models/counted.sql", model("ledger(ref('stage_counted'))", VERSIONED))
     project.write("models/parted.sql", model("ledger(ref('stage_parted'))", LEDGERS["parted"]))
     assert operate(project, "optimize", model="parted").success
     assert project.rows("select count(*) from parted where id = 4") == [(2,)]
 
 
 def test_a_tombstone_that_keeps_older_rows_of_later_batches_out_is_not_forgotten(project) -> None:
-    rows = ["1, 5, false, null, 0, 'x', 0"], ["1, 6, true, null, 0, 'x', 0", "2, 100, false, null, 0, 'x', 0"]
-    for block, staged in zip("ab", rows, strict=True):
+    """It is 10 versions older than the greatest one that is a number."""
+    rows = ["1, 0, false, null, 0, '5', 0", "3, 0, true, null, 0, '95', 0", "4, 0, false, null, 0, 'NaN', 0"]
+    later = ["1, 0, true, null, 0, '6', 0", "2, 0, false, null, 0, '100', 0"]
+    for block, staged in (("a", rows), ("b", later)):
         _stage(project, "forgetting", block, *staged)
         project.run("run", "--select", "forgetting")
-    _stage(project, "forgetting", "c", "1, 4, false, null, 0, 'x', 0")
+    _stage(project, "forgetting", "c", "1, 0, false, null, 0, '4', 0")
     project.run("run", "--select", "forgetting", "live_forgetting")
     assert operate(project, "optimize", model="forgetting", keep_batches=1).success
-    assert project.rows("select id from live_forgetting") == [(2,)]
+    assert project.rows("select id from live_forgetting order by 1") == [(2,), (4,)]
     assert operate(project, "optimize", model="forgetting").success
-    assert project.rows("select id from live_forgetting") == [(2,)]
-    assert project.rows("select count(*) from forgetting") == [(1,)]
+    assert project.rows("select id from live_forgetting order by 1") == [(2,), (4,)]
+    assert project.rows("select id, ledger_sign from forgetting order by 1") == [(2, 1), (3, 0), (4, 1)]
 
 
 def test_events_are_combined_in_the_order_of_versions_whatever_block_comes_first(project) -> None:

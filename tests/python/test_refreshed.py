@@ -198,6 +198,24 @@ def test_what_a_dead_run_has_rejected_does_not_count_with_an_undo(project) -> No
     assert project.rows("select ledger_batch from refreshed.rejecting__rejects") == [(1,)]
 
 
+def test_a_full_refresh_without_blocks_tells_of_the_keys_that_it_leaves_out(project) -> None:
+    names = ("stage", "stage_of_states", "kept", "signed")
+    project.run("run", "--full-refresh", "--select", *names, variables={"upto": 6})
+    warned = Warnings()
+    refresh = ("run", "--full-refresh", "--select", *names)
+    assert project.invoke(*refresh, callbacks=[warned], variables={"upto": 3}).success
+    told = [line for line in str(warned).splitlines() if "the full refresh leaves out 1 key that the ledger shows" in line]
+    assert len(told) == 2
+    assert all(line.endswith('has no row any more, for example: {"id":2}') for line in told)
+
+
+def test_a_view_in_the_place_of_a_ledger_is_not_taken_for_an_empty_one(project) -> None:
+    project.sql("drop table refreshed.late")
+    project.sql("create view refreshed.late as select * from refreshed.orders")
+    said = " ".join(project.fails("run", "--select", "late_sums").split())
+    assert "model 'late_sums': it reads the batches of a table, and" in said and "is a view: build that model again" in said
+
+
 def test_a_joined_ledger_that_feeds_another_by_its_changes_is_not_built_anew(make_project) -> None:
     """Its base would reach the other one as a new block, and count twice."""
     changes = "select id, ledger_sign as sign, ledger_batch as position, cast(ledger_batch as string) as block from "

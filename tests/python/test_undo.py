@@ -148,3 +148,20 @@ def test_an_undone_batch_is_not_folded_into_a_base_without_its_undo(undone) -> N
     assert operate(project, "optimize", model="versioned").success
     assert project.rows("select distinct ledger_batch from versioned") == [(-last,)]
     assert not operate(project, "undo", model="versioned").success
+
+
+@pytest.mark.full
+def test_what_was_taken_back_and_folded_into_a_base_decides_about_no_other_row(undone) -> None:
+    project, life = undone
+    project.write("models/decided.sql", "select * from {{ collapsing.decisions(ref('versioned'), ref('stage_events')) }}")
+    rows = "select * except (ledger_batch) from decided where {} order by all"
+    project.run("run", "--select", "decided")
+    before = project.rows(rows.format("decision <> 'unread'"))
+    fold_next(project, life, "versioned", "sums_of_versioned")
+    last = project.batches("versioned")[-1]
+    _undo(project, "versioned")
+    project.run("run", "--select", "sums_of_versioned")
+    assert operate(project, "optimize", model="versioned").success
+    project.run("run", "--select", "decided")
+    assert before and project.rows(rows.format(f"decision <> 'unread' and ledger_batch <> {last}")) == before
+    assert project.rows(rows.format(f"decision = 'applied' and ledger_batch = {last}"))
