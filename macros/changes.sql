@@ -29,7 +29,7 @@
     {% set stop = collapsing._raise_in_sql(node.name ~ ': ' ~ gone ~ advice) %}
     {% set found = '(select ledger_batch from ' ~ collapsing._plain(ledger) ~ ' where ledger_batch %s limit 1)' %}
     {% set found = found % ('< -' ~ after) ~ ' union all ' ~ found % ('between -' ~ after ~ ' and ' ~ after) %}
-    {#- within a subquery, for that runs whatever files Spark skips; and in the scan, for on parquet each lists the partitions by itself -#}
+    {#- in a subquery, which runs whatever files Spark skips; and in the scan, for on parquet each lists partitions by itself -#}
     {{ return(
         '(select * from ' ~ ledger ~ ' where (ledger_batch > ' ~ after ~ ' or ledger_batch < -' ~ after ~ ') and if(ledger_batch < -' ~ after
         ~ ', ' ~ stop ~ ', true) and (select if(coalesce(min(ledger_batch) < -' ~ after ~ ', true), '

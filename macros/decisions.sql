@@ -16,6 +16,6 @@
     {% endif %}
     {% set batches = collapsing._batches_of(ledger) %}
     {{ return(collapsing._decided_rows(
-        collapsing._in_shard(stage, settings), ledger, settings, columns, batches, collapsing._manifest_of(ledger, batches)
+        collapsing._rows_of_shard(stage, settings), ledger, settings, columns, batches, collapsing._manifest_of(ledger, batches)
     )) }}
 {% endmacro %}

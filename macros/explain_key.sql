@@ -21,11 +21,11 @@
     {% set settings = collapsing._ledger_settings(node) %}
     {% set stage = collapsing._stage_to_explain(node, stage) %}
     {% set columns = collapsing._stage_columns('select * from ' ~ stage, settings) %}
-    {% set is_key = collapsing._is_given_key(node.name, settings, columns, key) %}
+    {% set is_key = collapsing._sql_is_given_key(node.name, settings, columns, key) %}
     {% set decided = collapsing.decisions(ledger, '(select * from ' ~ stage ~ ' where ' ~ is_key ~ ')') %}
     {% set rows = none if not collapsing._batches_of(ledger)
         else '(select * from ' ~ collapsing._visible_rows(ledger) ~ ' where ' ~ is_key ~ ')' %}
-    {{ return(collapsing._told_in_order(decided, rows, settings, columns, collapsing._types_of(ledger) | list)) }}
+    {{ return(collapsing._life_in_order(decided, rows, settings, columns, collapsing._types_of(ledger) | list)) }}
 {% endmacro %}
 
 
@@ -76,7 +76,7 @@
     Returns SQL that is true for the rows of a key that a caller has given. Its values are data: each is quoted, and compared as the type of
     its column; text that is no such value is an error, for outside of ANSI mode it would be NULL, or another value, without a word.
 #}
-{% macro _is_given_key(model_name, settings, columns, key) %}
+{% macro _sql_is_given_key(model_name, settings, columns, key) %}
     {% set conditions, checks, wrongs = [], [], [] %}
     {% for value in collapsing._values_of_key(model_name, settings.key, key) %}
         {% set name = settings.key[loop.index0] %}
@@ -106,7 +106,7 @@
     columns   of the stage, [{name, dtype}]
     stored    names of the ledger's columns
 #}
-{% macro _told_in_order(decided, rows, settings, columns, stored) -%}
+{% macro _life_in_order(decided, rows, settings, columns, stored) -%}
 {%- set staged = collapsing._row_as_json(columns | map(attribute='name')) -%}
 {%- set arrival = ([settings.block] if settings.block else []) + settings.order_by + settings.version -%}
 {%- set order = (collapsing._column_list(arrival) ~ ', ' if arrival else '') ~ staged -%}

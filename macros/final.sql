@@ -29,8 +29,8 @@
         {% do subqueries.append(collapsing._visible_rows(table, as_of) if kind == 'projection'
             else collapsing._final_of_table(table, settings, as_of, across_partitions)) %}
     {% endfor %}
-    {% do return(collapsing._all_of(subqueries, tables, collapsing._system_columns())) if kind == 'ledger' %}
-    {% set rows = collapsing._all_of(subqueries, tables) %}
+    {% do return(collapsing._union_of_shards(subqueries, tables, collapsing._system_columns())) if kind == 'ledger' %}
+    {% set rows = collapsing._union_of_shards(subqueries, tables) %}
     {{ return(collapsing._final_of_projection(relation, settings, collapsing._types_of(tables[0]), rows)) }}
 {% endmacro %}
 
@@ -39,7 +39,7 @@
     Returns a subquery of the rows of `subqueries`, one for each of `tables`, in the columns of all of them but `except`: shards may order
     them differently, and one that has not been run since may lack a new column.
 #}
-{% macro _all_of(subqueries, tables, except=[]) %}
+{% macro _union_of_shards(subqueries, tables, except=[]) %}
     {% do return(subqueries[0]) if subqueries | length == 1 %}
     {% set others, columns, selects = [], [], [] %}
     {% for table in tables[1:] %}

@@ -23,11 +23,13 @@
     {% set manifest = collapsing._manifest_of(this, batches, with_blocks=true) %}
     {% set batch = {
         'number': 1 + (batches.last if batches else 0),
-        'takes': 'not (' ~ collapsing._is_bad(settings) ~ ')'
-            ~ (' and (' ~ collapsing._is_unread(settings, columns, manifest.folded) ~ ')' if manifest.folded else ''),
+        'takes': 'not (' ~ collapsing._sql_is_bad(settings) ~ ')'
+            ~ (' and (' ~ collapsing._sql_is_unread(settings, columns, manifest.folded) ~ ')' if manifest.folded else ''),
         'rows': 0, 'bounds': none, 'voided': manifest.voided
     } %}
-    {{ return(collapsing._fold(collapsing._in_shard(stage, settings), this if batches else none, settings, columns, batch)) }}
+    {{ return(collapsing._fold(
+        collapsing._rows_of_shard(stage, settings), this if batches else none, settings, columns, batch
+    )) }}
 {% endmacro %}
 
 

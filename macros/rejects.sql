@@ -12,13 +12,13 @@
     {% endif %}
     {{ return(
         '(select ' ~ collapsing._renamed_rejects(collapsing._describe(rejects).columns) ~ ' from ' ~ rejects
-        ~ ' where ' ~ collapsing._is_committed_reject(ledger) ~ ')'
+        ~ ' where ' ~ collapsing._sql_is_committed_reject(ledger) ~ ')'
     ) }}
 {% endmacro %}
 
 
 {# Returns SQL that is true for rejects of committed batches whose blocks the manifest has: none from before a full refresh. #}
-{% macro _is_committed_reject(ledger) %}
+{% macro _sql_is_committed_reject(ledger) %}
     {% set committed = collapsing._committed_manifest(ledger) %}
     {{ return('ledger_batch in (select planned_in from ' ~ committed ~ ' where block is not null)') }}
 {% endmacro %}

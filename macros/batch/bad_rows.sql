@@ -25,7 +25,7 @@
 
 
 {# Returns SQL that is true for a bad row. #}
-{% macro _is_bad(settings) %}
+{% macro _sql_is_bad(settings) %}
     {{ return(collapsing._bad_row_reasons(settings).values() | join(' or ')) }}
 {% endmacro %}
 
@@ -84,8 +84,8 @@
             {%- endfor %}
         from {{ unread }}
         -- as for the fold, what a cache has lost is read again
-        where {{ collapsing._is_block_in(settings, columns, batch.blocks | map(attribute='token') | list) }}
-            and ({{ collapsing._is_bad(settings) }})
+        where {{ collapsing._sql_is_block_in(settings, columns, batch.blocks | map(attribute='token') | list) }}
+            and ({{ collapsing._sql_is_bad(settings) }})
     {% endset %}
     {% do collapsing._execute(collapsing._overwrite_sql(rejects, rejected, batch.number, ledger, values)) %}
     {% do collapsing._warn(

@@ -1,5 +1,5 @@
 {# Returns SQL that is true for rows of these blocks: tokens compared in their own type, so that Spark opens only their files. #}
-{% macro _is_block_in(settings, columns, tokens) %}
+{% macro _sql_is_block_in(settings, columns, tokens) %}
     {% do return('false') if not tokens %}
     {% set block = adapter.quote(settings.block) %}
     {% set dtype = collapsing._token_type(settings, columns) %}
@@ -64,10 +64,10 @@
     blocks as _manifest_of returns them. Planning 10,000 literals takes 0.2 s longer than planning one long literal, so that many
     tokens are hashed into buckets of one delimited string.
 #}
-{% macro _is_unread(settings, columns, folded) %}
+{% macro _sql_is_unread(settings, columns, folded) %}
     {% set block, by_bucket, buckets = adapter.quote(settings.block), {}, [] %}
     {% if folded | length <= 1000 or collapsing._token_type(settings, columns) != 'string' %}
-        {% set is_folded = collapsing._is_block_in(settings, columns, folded | map(attribute='block') | list) %}
+        {% set is_folded = collapsing._sql_is_block_in(settings, columns, folded | map(attribute='block') | list) %}
     {% else %}
         {% for group in folded | groupby('bucket') %}
             {% do by_bucket.update({group.grouper: group.list | map(attribute='packed') | join(',')}) %}
@@ -115,12 +115,12 @@
                 {{ collapsing._token(settings, columns) }} as ledger_block,
                 count(*) as ledger_rows,
                 {{ 'max(' ~ adapter.quote(modified) ~ ')' if modified else 'cast(null as timestamp_ltz)' }} as ledger_modified
-            from {{ collapsing._in_shard('(\n' ~ query ~ '\n)', settings) }}
+            from {{ collapsing._rows_of_shard('(\n' ~ query ~ '\n)', settings) }}
             {{ 'where ' ~ is_later if is_later }}
             group by 1
         ) as arrived
         inner join {{ collapsing._beside(ledger, 'manifest') }} as folded on folded.block = arrived.ledger_block
-        where {{ collapsing._is_folded(batches, manifest.unread) }} and ({{ changes | join(' or ') }})
+        where {{ collapsing._sql_is_folded(batches, manifest.unread) }} and ({{ changes | join(' or ') }})
         order by 1
         limit 3
     {% endset %}

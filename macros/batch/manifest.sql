@@ -21,7 +21,7 @@
         undos          numbers of all undos and redos
         unread         batches whose blocks count as unread again
         folded         `with_blocks`: the blocks that are folded, [{block, planned_in, packed, bucket}], block as _carried_text has it
-                       and the last two for _is_unread
+                       and the last two for _sql_is_unread
         begun_at       when the run of the last batch from the stage began, in microseconds since 1970
     One row of JSON, by one task: dbt guesses types from each cell of a result, and there may be ten thousand blocks.
 #}
@@ -39,7 +39,7 @@
                 filter (where block is not null)
             ) as blocks
             {%- endif %}
-        from (select /*+ coalesce(1) */ * from {{ manifest }} where {{ collapsing._is_committed(batches) }})
+        from (select /*+ coalesce(1) */ * from {{ manifest }} where {{ collapsing._sql_is_committed(batches) }})
     {% endset %}
     {% set row = collapsing._rows_of(sql)[0] %}
     {% set undos = fromjson(row[0]) | sort(attribute='planned_in', reverse=true) %}
@@ -89,9 +89,9 @@
 
 
 {# Returns SQL that is true for the rows of the manifest about folded blocks, but for those of the batches `besides`. #}
-{% macro _is_folded(batches, besides=[]) %}
+{% macro _sql_is_folded(batches, besides=[]) %}
     {{ return(
-        collapsing._is_committed(batches) ~ ' and block is not null'
+        collapsing._sql_is_committed(batches) ~ ' and block is not null'
         ~ (' and planned_in not in (' ~ besides | join(', ') ~ ')' if besides)
     ) }}
 {% endmacro %}
@@ -161,7 +161,7 @@
             select
                 block, staged, planned_in, blocks, decisions, states, cancels, tombstones, undoes, cast(null as boolean), seconds, run_id, planned_at
             from {{ manifest }}
-            where block is null and {{ collapsing._is_committed(collapsing._batches_of(ledger)) }}
+            where block is null and {{ collapsing._sql_is_committed(collapsing._batches_of(ledger)) }}
         {% endset %}
         {% do collapsing._execute(collapsing._append_sql(
             manifest, 'select *, ' ~ stored_as ~ ' as ledger_batch from (' ~ rows ~ ' union all ' ~ history ~ ')', stored_as, ledger
@@ -180,7 +180,7 @@
         {% do collapsing._execute(collapsing._append_sql(
             manifest,
             'select /*+ coalesce(1) */ ' ~ collapsing._column_list(names) ~ ', ' ~ -upto ~ ' as ledger_batch\nfrom ' ~ manifest
-            ~ '\nwhere ' ~ collapsing._is_committed(batches) ~ ' and ledger_batch <= ' ~ upto,
+            ~ '\nwhere ' ~ collapsing._sql_is_committed(batches) ~ ' and ledger_batch <= ' ~ upto,
             -upto, ledger
         )) %}
     {% endif %}

@@ -7,10 +7,10 @@
 {% macro _cache_unread(query, ledger, settings, columns, folded, number) %}
     {% set names = collapsing._column_list(columns | map(attribute='name')) %}
     {% set file = ', input_file_name() as ledger_file' if collapsing._reads_named_files(query, settings) else '' %}
-    {% set stage = collapsing._in_shard('(\n' ~ query ~ '\n)', settings) %}
+    {% set stage = collapsing._rows_of_shard('(\n' ~ query ~ '\n)', settings) %}
     {% set view = collapsing._cache(
         ledger, 'unread', 'select ' ~ names ~ file ~ ', ' ~ number ~ ' as ledger_batch\nfrom ' ~ stage
-        ~ ('\nwhere ' ~ collapsing._is_unread(settings, columns, folded) if folded else '')
+        ~ ('\nwhere ' ~ collapsing._sql_is_unread(settings, columns, folded) if folded else '')
     ) %}
     {{ return({'view': view, 'has_files': file != ''}) }}
 {% endmacro %}
@@ -32,10 +32,10 @@
     {% set batch = collapsing._profile_unread(unread.view, settings, columns) %}
     {% set duplicates = collapsing._duplicate_blocks(unread.view, settings, columns) if unread.has_files and batch.rows else [] %}
     {% do collapsing._check_bad_rows(unread.view, ledger, settings, batch, duplicates) if batch.bad or duplicates %}
-    {% set conditions = ['not (' ~ collapsing._is_bad(settings) ~ ')'] %}
+    {% set conditions = ['not (' ~ collapsing._sql_is_bad(settings) ~ ')'] %}
     {#- what a cache has lost is read again: a block that lands meanwhile is not of this batch -#}
     {% set tokens = batch.blocks | map(attribute='token') | list %}
-    {% do conditions.append(collapsing._is_block_in(settings, columns, tokens)) if settings.block %}
+    {% do conditions.append(collapsing._sql_is_block_in(settings, columns, tokens)) if settings.block %}
     {#- nor is a bad row, or one outside of the range in which keys are looked up: files of a block may land at any time -#}
     {% do conditions.append(batch.within) if batch.within %}
     {% do batch.update({
@@ -66,8 +66,8 @@
                 {% set least = 4 + (reasons | length) + 2 * loop.index0 %}
                 {% set name, greatest = adapter.quote(column.name), row[least + 1] %}
                 {% if greatest is not none %}
-                    {% do bounds.append(collapsing._between('stored.' ~ name, row[least], greatest, column.dtype)) %}
-                    {% do within.append(collapsing._between(name, row[least], greatest, column.dtype)) %}
+                    {% do bounds.append(collapsing._sql_is_between('stored.' ~ name, row[least], greatest, column.dtype)) %}
+                    {% do within.append(collapsing._sql_is_between(name, row[least], greatest, column.dtype)) %}
                 {% endif %}
             {% endfor %}
         {% endif %}
@@ -179,7 +179,7 @@ order by is_total, arrival
             from (
                 select
                     ledger_decision,
-                    if({{ collapsing._is_applied(settings) }}, {{ collapsing._signs_of_event(settings, ledger) }}, array()) as ledger_signs
+                    if({{ collapsing._sql_is_applied(settings) }}, {{ collapsing._signs_of_event(settings, ledger) }}, array()) as ledger_signs
                 from {{ view }}
             )
             group by ledger_decision

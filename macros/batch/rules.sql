@@ -7,7 +7,7 @@
         created   whether it is to be created: none is there, or a full refresh finds one of other columns or rules, or needs all rows
         rebuild   whether a full refresh keeps the table: what is folded anew becomes its base in one commit, and readers never lose it
 #}
-{% macro _check_table(ledger, settings, columns, batches) %}
+{% macro _plan_table(ledger, settings, columns, batches) %}
     {% set existing, wanted = load_relation(ledger), collapsing._ledger_columns(columns, settings, ledger) %}
     {% set names = wanted | map(attribute='name') | list %}
     {% do collapsing._check_contract(wanted) %}
@@ -30,7 +30,7 @@
 {% endmacro %}
 
 
-{# Creates a ledger's table, or gives it new columns, as _check_table has found. #}
+{# Creates a ledger's table, or gives it new columns, as _plan_table has found. #}
 {% macro _prepare_table(ledger, settings, table) %}
     {% if table.added %}
         {% do collapsing._add_columns(ledger, table.added) %}
@@ -93,7 +93,7 @@
 {% endmacro %}
 
 
-{# Raises an error in a command that reads rows of a ledger, if they were folded by other rules than those that its model has now. #}
+{# Raises an error where a command reads rows of a ledger that were folded by other rules than its model has now. #}
 {% macro _check_read_by_its_rules(described, settings) %}
     {#- the SQL that these two show may be that of the ledger's next run -#}
     {% if flags.WHICH not in ['compile', 'generate'] %}
@@ -194,7 +194,7 @@
         ~ '): remove from the stage the rows that must not come back'
     ) if read %}
     {% set beside = load_relation(collapsing._beside(ledger, 'manifest')) %}
-    {% set folded = collapsing._is_folded(batches, besides=undone) %}
+    {% set folded = collapsing._sql_is_folded(batches, besides=undone) %}
     {% if not settings.block and beside is not none
         and collapsing._rows_of('select 1 from ' ~ beside ~ ' where ' ~ folded ~ ' limit 1') %}
         {{ collapsing._raise(

@@ -94,7 +94,7 @@
     {% if engine.keeps_every_row and not settings.block %}
         {% do others.extend(kept | rejectattr('name', 'in', collapsing._comparable_columns(kept))) %}
     {% elif '{same_row}' in (engine.applies or '') and not settings.block %}
-        {% for column in kept if collapsing._is_same_value(column, 'incoming', 'last_state') is none %}
+        {% for column in kept if collapsing._sql_is_same_value(column, 'incoming', 'last_state') is none %}
             {% do others.append(column) %}
         {% endfor %}
     {% endif %}

@@ -1,7 +1,7 @@
 {#
     Returns a query of the differences between a stage and its ledger, one row per finding: `finding`, `ledger_key` (the
     key as JSON) or `ledger_block` (a token) or both, `expected` and `actual` (numbers of rows), in order of keys, then blocks.
-    _laws, _block_findings and the test `complete` say what each finding means.
+    _rules_of_complete, _block_findings and the test `complete` say what each finding means.
 
     decided  what `decisions` gives of ledger and stage
 
@@ -43,7 +43,7 @@ findings as (
     from judged
     lateral view inline(
         array_compact(array(
-            {{ collapsing._laws(settings) | join(',\n            ') }}
+            {{ collapsing._rules_of_complete(settings) | join(',\n            ') }}
         ))
     ) law as finding, expected, actual
     {%- if batches %}
@@ -91,7 +91,7 @@ rows_of_all as (
         0 as found,
         coalesce(decision, 'none') as decision,
         ledger_delete as deletes
-    from (select *, {{ collapsing._is_delete(settings) }} as ledger_delete from {{ decided }})
+    from (select *, {{ collapsing._sql_is_delete(settings) }} as ledger_delete from {{ decided }})
     {%- if ledger %}
     union all
     select
@@ -156,7 +156,7 @@ tally as (
 
 
 {# Returns what a row of `judged` can break, each as SQL for the finding with its numbers, or for NULL. #}
-{% macro _laws(settings) %}
+{% macro _rules_of_complete(settings) %}
     {% set laws = [
         ["level = 'block' and staged <> decided", 'not_one_decision', 'staged', 'decided'],
         ["level = 'block' and ledger_unknown > 0", 'unknown_decision', '0', 'ledger_unknown']
@@ -199,7 +199,7 @@ planned as (
         ledger_batch
     from {{ collapsing._beside(ledger, 'manifest') }}
     where
-        {{ collapsing._is_folded(batches, manifest.unread) }}
+        {{ collapsing._sql_is_folded(batches, manifest.unread) }}
 ),
 
 staged_blocks as (
@@ -262,7 +262,7 @@ select
     left anti join (
         select block as ledger_block
         from {{ collapsing._beside(ledger, 'manifest') }}
-        where {{ collapsing._is_folded(batches) }}
+        where {{ collapsing._sql_is_folded(batches) }}
     ) as named
         on stored.ledger_block = named.ledger_block and stored.ledger_batch < 0
     where stored.ledger_block is not null

@@ -10,9 +10,9 @@
         'looks_up': true,
         'repeatable': true,
         'order': collapsing._column_list(settings.version, suffix=' desc') ~ ', ledger_delete desc',
-        'applies': collapsing._is_newer(settings, 'incoming', 'last_state'),
+        'applies': collapsing._sql_is_newer(settings, 'incoming', 'last_state'),
         'sequence': settings.version + ['ledger_delete', 'ledger_arrival'],
-        'in_sequence': collapsing._is_newer(settings, 'new', 'old'),
+        'in_sequence': collapsing._sql_is_newer(settings, 'new', 'old'),
         'rank_in_sequence': 'row_number() over (partition by {key}, ' ~ collapsing._column_list(settings.version)
             ~ ', ledger_delete order by {arrival})',
         'otherwise': 'tie' if settings.combine else 'superseded',
@@ -24,7 +24,7 @@
 
 
 {# Returns SQL that is true for an event that is newer than what its key has seen; a delete removes the very version it names. #}
-{% macro _is_newer(settings, event, seen) %}
+{% macro _sql_is_newer(settings, event, seen) %}
     {{ return(
         seen ~ '.ledger_sign is null'
         ~ '\n            or ' ~ collapsing._compares(settings, event, '>', seen)

@@ -5,7 +5,7 @@
         select *
         from {{ ledger }}
         where
-            {{ collapsing._is_upto(ledger, batches, upto) }}
+            {{ collapsing._sql_is_upto(ledger, batches, upto) }}
             {%- if skipped and not collapsing._engine(settings).keeps_every_row %}
             and ledger_batch not in ({{ skipped | join(', ') }})
             {%- endif %}

@@ -40,7 +40,7 @@
 
 
 {# Returns SQL that is true for a staged row that deletes its key. #}
-{% macro _is_delete(settings) %}
+{% macro _sql_is_delete(settings) %}
     {% do return(collapsing._as_number(settings.sign) ~ ' = -1') if settings.sign and not settings.is_signed %}
     {% do return(collapsing._as_number(settings.is_deleted) ~ ' = 1') if settings.is_deleted %}
     {{ return('false') }}
@@ -90,7 +90,7 @@
     {% set same = [] %}
     {% for column in kept if column.name not in settings.key %}
         {#- what cannot be compared counts as different -#}
-        {% do same.append(collapsing._is_same_value(column, 'incoming', 'last_state') or 'false') %}
+        {% do same.append(collapsing._sql_is_same_value(column, 'incoming', 'last_state') or 'false') %}
     {% endfor %}
     {{ return(
         engine.applies
@@ -127,7 +127,7 @@ with
 {% if settings.is_signed %}
 {{ collapsing._all_applied(decided) }}
 {%- else %}
-{%- set touched = collapsing._touched_before(ledger, settings, columns, batches, manifest) if settings.block and batches else none %}
+{%- set touched = collapsing._touched_before(ledger, settings, columns, batches, manifest) if settings.block and batches %}
 {{ collapsing._classified(decided, touched, settings, columns, by_batch=true) }}
 {%- endif %}
 
@@ -155,7 +155,7 @@ staged as (
     select
         {{ collapsing._select_list(columns | map(attribute='name'), of='staged') }},
         {{ 'blocks.ledger_batch' if is_planned else 'cast(null as int) as ledger_batch' }},
-        {{ collapsing._is_delete(settings) }} as ledger_delete,
+        {{ collapsing._sql_is_delete(settings) }} as ledger_delete,
         {{ collapsing._arrival(settings, columns, of='staged') }} as ledger_arrival,
         coalesce(
             {{ collapsing._bad_reason(settings) }},
@@ -167,7 +167,7 @@ staged as (
         select block as ledger_block, {{ collapsing._batch_to_decide_in(manifest) }} as ledger_batch
         from {{ collapsing._beside(ledger, 'manifest') }}
         where
-            {{ collapsing._is_folded(batches, manifest.unread) }}
+            {{ collapsing._sql_is_folded(batches, manifest.unread) }}
     ) as blocks
         on {{ collapsing._token(settings, columns, of='staged') }} = blocks.ledger_block
     {%- endif %}
@@ -175,7 +175,7 @@ staged as (
 {%- endmacro %}
 
 
-{# Returns SQL for the batch among whose rows a block's are decided about: one that was taken back stays apart from the base that it is part of. #}
+{# Returns SQL for the batch as part of which a block is decided about: one that was taken back stays apart from its base. #}
 {% macro _batch_to_decide_in(manifest) %}
     {% set undone = manifest.undone | map('last') | join(', ') %}
     {{ return('if(planned_in in (' ~ undone ~ '), planned_in, ledger_batch)' if undone else 'ledger_batch') }}

@@ -186,7 +186,7 @@ select
     ledger_batch
 from {{ source }}
 lateral view explode({{ collapsing._signs_of_event(settings, looked_up) }}) appended as ledger_sign
-where {{ collapsing._is_applied(settings) }} and appended.ledger_sign is not null
+where {{ collapsing._sql_is_applied(settings) }} and appended.ledger_sign is not null
 {%- endmacro %}
 
 
@@ -200,7 +200,7 @@ where {{ collapsing._is_applied(settings) }} and appended.ledger_sign is not nul
 
 
 {# Returns SQL that is true for a classified row, or with `combine` for what a key's rows made of it, that applies. #}
-{% macro _is_applied(settings) %}
+{% macro _sql_is_applied(settings) %}
     {{ return('ledger_applied' if settings.combine else "ledger_decision in ('applied', 'orphan_delete')") }}
 {% endmacro %}
 
@@ -212,7 +212,7 @@ where {{ collapsing._is_applied(settings) }} and appended.ledger_sign is not nul
 {% macro _unread_rows(source, settings, columns, batch) -%}
 select
         {{ collapsing._select_list(collapsing._kept_columns(columns, settings) | map(attribute='name')) }},
-        {{ collapsing._is_delete(settings) }} as ledger_delete,
+        {{ collapsing._sql_is_delete(settings) }} as ledger_delete,
         {{ collapsing._arrival(settings, columns) }} as ledger_arrival,
         {{ collapsing._token(settings, columns) }} as ledger_block,
         {{ 'ledger_batch' if batch.is_numbered else batch.number ~ ' as ledger_batch' }}

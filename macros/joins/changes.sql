@@ -6,7 +6,7 @@
 
 {# Returns a side's rows of its batches (after, upto], or of all up to `upto`; the query stops if the side was rebuilt since. #}
 {% macro _rows_upto(side, upto, after=none) %}
-    {% set read = collapsing._is_upto(side.relation, side.batches, upto, after) %}
+    {% set read = collapsing._sql_is_upto(side.relation, side.batches, upto, after) %}
     {{ return('(select * from ' ~ side.relation ~ ' where ' ~ read ~ ' and ledger_sign <> 0)') }}
 {% endmacro %}
 
@@ -90,7 +90,7 @@ group by {{ key }}
 {%- set same = [] -%}
 {%- do same.append('(ledger_before is null) = (ledger_after is null)') if side.type == 'inner' -%}
 {%- for column in used -%}
-    {%- do same.append(collapsing._is_same_value(column, 'ledger_before', 'ledger_after') or 'false') -%}
+    {%- do same.append(collapsing._sql_is_same_value(column, 'ledger_before', 'ledger_after') or 'false') -%}
 {%- endfor -%}
 select *
 from (

@@ -48,7 +48,7 @@
     {% do return(none) if not profile.count %}
     {% set live = collapsing._rows_of(collapsing._count_of_live(first))[0][0] %}
     {#- what is fed by its changes would count a base once more -#}
-    {% if profile.count > settings.rebuild_share * live and not collapsing._fed_on(model) %}
+    {% if profile.count > settings.rebuild_share * live and not collapsing._ledger_fed_by(model) %}
         {% do collapsing._say(
             model.name, 'what has changed in ' ~ changed | join(', ') ~ ' touches ' ~ profile.count ~ ' of ' ~ live ~ ' rows of '
             ~ first.name ~ ', more than the setting rebuild_share (' ~ settings.rebuild_share ~ '): building it again as a new base'
@@ -125,7 +125,7 @@
     {% for value in bounded %}
         {% set least, greatest = row[1 + 2 * loop.index0], row[2 + 2 * loop.index0] %}
         {% if least is not none %}
-            {% set range = collapsing._between('stored.' ~ adapter.quote(value.name), least, greatest, value.dtype) %}
+            {% set range = collapsing._sql_is_between('stored.' ~ adapter.quote(value.name), least, greatest, value.dtype) %}
             {% do bounds.update({value.of: bounds[value.of] ~ ' and ' ~ range if value.of in bounds else range}) %}
         {% endif %}
     {% endfor %}

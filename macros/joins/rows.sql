@@ -30,7 +30,7 @@
 {% macro _joined_rows(sides, unread, number, ctes=[], count=0) -%}
 with
 
-{% for cte in ctes + collapsing._matches(sides, unread, count) -%}
+{% for cte in ctes + collapsing._rows_of_other_sides(sides, unread, count) -%}
 {{ cte }},
 
 {% endfor -%}
@@ -116,7 +116,7 @@ where not ({{ collapsing._same_images(sides[0].joined) }})
     Returns, as CTEs, the live rows of each other side that the rows of `unread` find: `now_<name>`; and, where some of them
     have changed, what stood in their place before, `then_<name>`.
 #}
-{% macro _matches(sides, unread, count) %}
+{% macro _rows_of_other_sides(sides, unread, count) %}
     {% set ctes = [] %}
     {% for side in sides[1:] %}
         {% set wanted, key = [], side.on | map('last') | list %}
@@ -181,7 +181,7 @@ then_{{ side.name }} as (
 {% macro _same_images(columns) %}
     {% set same = [] %}
     {% for column in columns %}
-        {% do same.append(collapsing._is_same_value(column, 'ledger_before', 'ledger_after')) %}
+        {% do same.append(collapsing._sql_is_same_value(column, 'ledger_before', 'ledger_after')) %}
     {% endfor %}
     {% do return('ledger_before is null and ledger_after is null') if none in same %}
     {{ return('(ledger_before is null) = (ledger_after is null)\n    and ' ~ same | join('\n    and ')) }}

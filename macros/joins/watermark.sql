@@ -14,7 +14,7 @@
             substring_index(block, ':', 1) as side,
             max(try_cast(substring_index(block, ':', -1) as int)) as upto
         from {{ manifest }}
-        where {{ collapsing._is_folded(batches) }}
+        where {{ collapsing._sql_is_folded(batches) }}
         group by 1
     {% endset %}
     {{ return(dict(collapsing._rows_of(sql) | map('list'))) }}
@@ -53,7 +53,7 @@
 
 
 {#
-    Returns what a run does with a joined ledger's table, in the words of _check_table and
+    Returns what a run does with a joined ledger's table, in the words of _plan_table and
         is_due   whether there is anything to do
         whole    whether all rows are written anew, and nothing is to be cancelled
         reads    whether a batch is to be written
@@ -61,7 +61,7 @@
     A table that no longer fits is rebuilt as a new base where its columns stay, so that readers never lose it; else it is
     created again.
 #}
-{% macro _check_joined_table(ledger, settings, sides, batches, stale) %}
+{% macro _plan_joined_table(ledger, settings, sides, batches, stale) %}
     {% set existing = load_relation(ledger) %}
     {% set described = collapsing._describe(ledger) if existing is not none and not existing.is_view else none %}
     {% set fits = described and collapsing._is_appendable(ledger, described) %}

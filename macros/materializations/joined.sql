@@ -19,7 +19,7 @@
     {#- which batches of which side are unread; whether what is there still fits them and the settings -#}
     {%- set sides = collapsing._sides(settings, collapsing._watermarks_of(ledger, batches)) -%}
     {%- set stale = collapsing._reset_if_stale(sides, batches) -%}
-    {%- set table = collapsing._check_joined_table(ledger, settings, sides, batches, stale) -%}
+    {%- set table = collapsing._plan_joined_table(ledger, settings, sides, batches, stale) -%}
     {%- do collapsing._check_not_fed_on(model, 'built anew') if batches and (table.rebuild or table.created) -%}
     {%- set batch = {'committed': false} -%}
 

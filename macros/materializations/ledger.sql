@@ -21,7 +21,7 @@
     {%- do collapsing._check_ledger_sql(settings, columns) -%}
     {%- do collapsing._check_full_refresh(sql, ledger, settings, columns, batches) -%}
     {%- set number = collapsing._next_number(ledger, batches) -%}
-    {%- set table = collapsing._check_table(ledger, settings, columns, batches) -%}
+    {%- set table = collapsing._plan_table(ledger, settings, columns, batches) -%}
     {%- set batches = none if table.rebuild or table.created else batches -%}
 
     {#- plan: which rows are unread, which blocks they make up, whether any is bad -#}

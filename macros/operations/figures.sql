@@ -53,7 +53,7 @@
             'select cast(max(planned_at) as string), (unix_micros(now()) - unix_micros(max(planned_at))) / 60000000D, '
             ~ 'to_json(collect_list(array(planned_in, states, cancels, tombstones)) filter (where planned_in > ' ~ batches.base
             ~ ")), max_by(if(size(decisions) > 0, coalesce(try_element_at(decisions, 'tie'), 0L), null), planned_in)"
-            ~ ' from ' ~ manifest ~ ' where block is null and ' ~ collapsing._is_committed(batches)
+            ~ ' from ' ~ manifest ~ ' where block is null and ' ~ collapsing._sql_is_committed(batches)
         )[0] %}
         {% do told.update({
             'finished_at': row[0], 'age_minutes': row[1] | float | round(1), 'ties': row[3]
@@ -78,8 +78,8 @@
     {% do return(unread) if settings.block not in columns | map(attribute='name') %}
     {% set folded = collapsing._manifest_of(ledger, batches, with_blocks=true).folded %}
     {% set row = collapsing._rows_of(
-        'select count(distinct ' ~ collapsing._token(settings, columns) ~ '), count(*) from ' ~ collapsing._in_shard(stage, settings)
-        ~ ' where ' ~ collapsing._is_unread(settings, columns, folded)
+        'select count(distinct ' ~ collapsing._token(settings, columns) ~ '), count(*) from ' ~ collapsing._rows_of_shard(stage, settings)
+        ~ ' where ' ~ collapsing._sql_is_unread(settings, columns, folded)
     )[0] %}
     {{ return({'unread_blocks': row[0], 'unread_rows': row[1]}) }}
 {% endmacro %}
@@ -125,7 +125,7 @@
     {% endif %}
     {% set row = collapsing._rows_of(
         'select count(*), count_if(ledger_batch = ' ~ batches.last ~ ') from ' ~ rejects ~ ' where '
-        ~ collapsing._is_committed_reject(ledger)
+        ~ collapsing._sql_is_committed_reject(ledger)
     )[0] %}
     {{ return({'rejects': row[0], 'last_rejects': row[1]}) }}
 {% endmacro %}

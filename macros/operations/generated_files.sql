@@ -76,12 +76,12 @@
     ) %}
     {% do lines.append('There is no row yet: only names and types were considered.') if not rows %}
     {% do lines.append(
-        'key: ' ~ key.name ~ ' (' ~ key.dtype ~ '), about ' ~ key.distinct ~ ' values, no NULL' ~ collapsing._others(guess.candidates.key)
+        'key: ' ~ key.name ~ ' (' ~ key.dtype ~ '), about ' ~ key.distinct ~ ' values, no NULL' ~ collapsing._other_choices(guess.candidates.key)
         ~ '. If one column does not identify a row, list several.'
     ) %}
     {% if guess.version %}
         {% do lines.append(
-            'version: ' ~ guess.version.name ~ ' (' ~ guess.version.dtype ~ ')' ~ collapsing._others(guess.candidates.version)
+            'version: ' ~ guess.version.name ~ ' (' ~ guess.version.dtype ~ ')' ~ collapsing._other_choices(guess.candidates.version)
             ~ '. It must grow with each change of a key; where two changes can have one, list a second column.'
         ) %}
         {% do lines.append(guess.version.name ~ ' is compared as text: right for times as 2026-01-31T09:00:00 alone.')
@@ -95,7 +95,7 @@
     {% do lines.append('deletes: ' ~ collapsing._told_of_mark(guess)) %}
     {% do lines.append(
         'block: ' ~ guess.block.name ~ ' (' ~ guess.block.dtype ~ '), about ' ~ guess.block.distinct ~ ' values'
-        ~ collapsing._others(guess.candidates.block) ~ '. It is folded once: rows that arrive later under its token are not read.'
+        ~ collapsing._other_choices(guess.candidates.block) ~ '. It is folded once: rows that arrive later under its token are not read.'
         if guess.block else 'block: no column looks like the name of a file or a load: every run reads the whole stage, right but slower.'
     ) %}
     {{ return(lines) }}
@@ -103,7 +103,7 @@
 
 
 {# Returns in words which other columns could have been chosen, up to three. #}
-{% macro _others(candidates) %}
+{% macro _other_choices(candidates) %}
     {% set names = candidates[1:4] | map(attribute='name') | join(', ') %}
     {{ return('; or ' ~ names if names else '') }}
 {% endmacro %}

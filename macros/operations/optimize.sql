@@ -45,7 +45,7 @@
         if settings and not policy %}
     {% set batches = collapsing._batches_of(relation) %}
     {% do collapsing._check_manifest(relation, settings, batches) if settings %}
-    {% set due = collapsing._due(relation, settings, batches, keep_batches, policy) %}
+    {% set due = collapsing._due_by_policy(relation, settings, batches, keep_batches, policy) %}
     {% set note = ' (dry run: nothing was changed)' if dry_run and due.is_due else '' %}
     {% do collapsing._say(node.name, due.says ~ note) if policy or dry_run %}
     {% if not dry_run and (due.is_due or not policy) %}
@@ -64,7 +64,7 @@
     Returns {is_due, says}: whether a ledger, or a projection (without `settings`), is to be optimized, and in words why. Without a policy it is where
     there is something to fold. A projection has no dead rows: its partials are merged once there are many batches of them.
 #}
-{% macro _due(relation, settings, batches, keep_batches, policy) %}
+{% macro _due_by_policy(relation, settings, batches, keep_batches, policy) %}
     {#- a ledger has each number after its base, a projection only some, of which a format with a log does not tell -#}
     {% set later = [] if not batches else batches.later if settings else collapsing._batches_with_rows(relation, batches) %}
     {% set count = [later | length - keep_batches, 0] | max %}
@@ -107,7 +107,7 @@
     {% endif %}
     {% do return('its rows were folded by other settings')
         if kind == 'ledger' and collapsing._changed_since(collapsing._describe(relation), collapsing._ledger_settings(node)) %}
-    {% set fed = collapsing._fed_on(node) if kind == 'ledger' %}
+    {% set fed = collapsing._ledger_fed_by(node) if kind == 'ledger' %}
     {{ return("the ledger '" ~ fed[0].name ~ "' is fed by its changes" if fed else none) }}
 {% endmacro %}
 

@@ -27,7 +27,7 @@
     {%- if groups %}
     group by {{ collapsing._column_list(groups) }}
     {%- endif %}
-    having {{ collapsing._has_rows(projection) }}
+    having {{ collapsing._sql_has_rows(projection) }}
 )
 {%- endmacro %}
 
@@ -36,7 +36,7 @@
     Returns the condition that a group has live rows. Of events it never has fewer than none: the query stops where SQL of the
     settings has given a row and the row that cancels it different groups after all. Rows that bring their own sign may have more cancels.
 #}
-{% macro _has_rows(projection) %}
+{% macro _sql_has_rows(projection) %}
     {% do return('sum(ledger_sign) <> 0') if collapsing._sums_signed_rows(projection) %}
     {% set stop = collapsing._raise_in_sql(
         "projection '" ~ projection.identifier ~ "': a group has more cancel rows than state rows. Its SQL, or a function in it, has given"
@@ -223,7 +223,7 @@ select /*+ coalesce(1) */
     {{ merged | join(',\n    ') }}
 from {{ projection }}
 where
-    {{ collapsing._is_upto(projection, batches, upto) }}
+    {{ collapsing._sql_is_upto(projection, batches, upto) }}
 {%- if kept %}
 group by {{ collapsing._column_list(kept) }}
 {%- endif %}

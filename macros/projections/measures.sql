@@ -48,7 +48,7 @@
     {% do return([count]) if measure.function == 'count' %}
     {% do return([{'name': 'ledger_value_' ~ measure.name, 'added': value}, count]) if measure.function not in ['sum', 'avg'] %}
 
-    {% set term, dtype = collapsing._term(value, type) %}
+    {% set term, dtype = collapsing._summand(value, type) %}
     {% set sum = {
         'name': 'ledger_sum_' ~ measure.name,
         'dtype': dtype,
@@ -75,7 +75,7 @@
 
 
 {# Returns (SQL for a value as it is added up, the type of such a sum). #}
-{% macro _term(value, type) %}
+{% macro _summand(value, type) %}
     {% if collapsing._is_integer(type) %}
         {{ return(('cast(' ~ value ~ ' as decimal(20, 0))', 'decimal(30,0)')) }}
     {% elif type.startswith('decimal') %}
@@ -96,7 +96,7 @@
     {% do return('-' ~ term) if not type.startswith('decimal') or type.split('(')[1].split(',')[0] | int <= 34 %}
     {% set text = 'cast(' ~ term ~ ' as string)' %}
     {{ return(
-        'cast(if(' ~ term ~ ' < 0, substr(' ~ text ~ ", 2), concat('-', " ~ text ~ ')) as ' ~ collapsing._term(term, type)[1] ~ ')'
+        'cast(if(' ~ term ~ ' < 0, substr(' ~ text ~ ", 2), concat('-', " ~ text ~ ')) as ' ~ collapsing._summand(term, type)[1] ~ ')'
     ) }}
 {% endmacro %}
 

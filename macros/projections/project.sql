@@ -12,7 +12,7 @@
     source_projection   settings of the projection that is read; none over a ledger
 #}
 {% macro _project(source, settings, types, span, source_projection=none) %}
-{%- set read = collapsing._is_upto(source, none, span.upto, span.after) if span.after is not none
+{%- set read = collapsing._sql_is_upto(source, none, span.upto, span.after) if span.after is not none
     else 'ledger_batch <= ' ~ span.upto -%}
 {%- set values = collapsing._value_measures(settings.measures) | map(attribute='name') | list -%}
 {%- set measures = [] -%}
@@ -99,7 +99,7 @@ select
     {%- endfor %}
     {%- endfor %}
     {%- if values %}
-    case {%- for value in values %} when {{ collapsing._is_value(value) }} then {{ loop.index }}{% endfor %} else 0 end as ledger_part,
+    case {%- for value in values %} when {{ collapsing._sql_is_value(value) }} then {{ loop.index }}{% endfor %} else 0 end as ledger_part,
     {%- endif %}
     {{ collapsing._of_groups('sum(ledger_sign)', values, '0') }} as ledger_sign,
     {{ span.number }} as ledger_batch
@@ -123,14 +123,14 @@ having count(*) > 0
 {% macro _sum_in_grouping(measure, partial, values) %}
     {% set column = adapter.quote(partial.name) %}
     {% do return(column) if partial.name == 'ledger_value_' ~ measure %}
-    {% do return('if(' ~ collapsing._is_value(measure) ~ ', sum(' ~ column ~ '), null)') if measure in values %}
+    {% do return('if(' ~ collapsing._sql_is_value(measure) ~ ', sum(' ~ column ~ '), null)') if measure in values %}
     {% do return(collapsing._of_groups('sum(' ~ column ~ ')', values, 'null')) if not partial.dtype %}
     {{ return(collapsing._of_groups(collapsing._sum_to_keep(column, partial.dtype, this, measure), values, 'null')) }}
 {% endmacro %}
 
 
 {# Returns the condition that a row of _summed_partials is one of a measure's values. #}
-{% macro _is_value(measure) %}
+{% macro _sql_is_value(measure) %}
     {{ return('grouping(' ~ adapter.quote('ledger_value_' ~ measure) ~ ') = 0') }}
 {% endmacro %}
 

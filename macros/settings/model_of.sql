@@ -132,7 +132,7 @@
 
 
 {# Returns (another ledger that is fed by `changes` of this one, the model in its lineage that reads them), or none. #}
-{% macro _fed_on(node) %}
+{% macro _ledger_fed_by(node) %}
     {% for ledger in graph.nodes.values() if collapsing._kind_if_any(ledger) == 'ledger' and ledger.unique_id != node.unique_id
         and collapsing._relation_if_any(ledger) is not none %}
         {% for read in collapsing._lineage_of(ledger)
@@ -146,7 +146,7 @@
 
 {# Raises an error where another ledger is fed by `changes` of this one: it would fold the rows of a base again, as a batch. #}
 {% macro _check_not_fed_on(node, what) %}
-    {% set fed = collapsing._fed_on(node) %}
+    {% set fed = collapsing._ledger_fed_by(node) %}
     {% if fed %}
         {% set ledger, read = fed %}
         {{ collapsing._raise(

@@ -43,7 +43,7 @@
 
 
 {# Returns what can stand behind `from` for the stage's rows of the shard that this run is about: the stage itself without one. #}
-{% macro _in_shard(stage, settings) %}
+{% macro _rows_of_shard(stage, settings) %}
     {% set shard, key = collapsing._shard_of_run(), collapsing._column_list(settings.key) %}
     {% set is_in = 'pmod(xxhash64(' ~ key ~ '), ' ~ settings.shards ~ ') = ' ~ shard %}
     {{ return('(select * from ' ~ stage ~ ' where ' ~ is_in ~ ')' if settings.shards and shard is not none else stage) }}

@@ -126,7 +126,7 @@
     Returns the condition that a column, {name, dtype}, has the very value in `one` that it has in `other`, and not only an equal one: in a
     collation two texts are equal that read differently, and so are 0.0 and -0.0. None for types of which that cannot be told.
 #}
-{% macro _is_same_value(column, one, other) %}
+{% macro _sql_is_same_value(column, one, other) %}
     {% set dtype, name = column.dtype | lower, adapter.quote(column.name) %}
     {% set one, other = one ~ '.' ~ name, other ~ '.' ~ name %}
     {% set is_map = dtype.startswith('map<') %}

@@ -75,7 +75,7 @@
     Returns the condition that a column lies between two values, given as _bound_text has them. Whole numbers and timestamps are rounded
     outwards, to multiples of a power of two: Spark compiles these literals into the generated code, which batches of similar keys then share.
 #}
-{% macro _between(column, least, greatest, dtype) %}
+{% macro _sql_is_between(column, least, greatest, dtype) %}
     {% set ends = [least, greatest] %}
     {% set bits = {'tinyint': 8, 'smallint': 16, 'int': 32, 'bigint': 64, 'timestamp': 64}.get(dtype) %}
     {% if bits %}

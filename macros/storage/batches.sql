@@ -61,7 +61,7 @@
 {% endmacro %}
 
 
-{# Raises an error where a ledger or projection whose batches the model `name` reads is not there, or a view: it would find none. #}
+{# Raises an error where a ledger or projection of which the model `name` reads batches is not there, or a view: it has none. #}
 {% macro _check_is_table(name, relation) %}
     {% set table, existing = collapsing._plain(relation), load_relation(collapsing._plain(relation)) %}
     {{ collapsing._raise(
@@ -135,7 +135,7 @@
     literals, so that no other batch is opened. It stops the query where a base is newer than `batches` say, or stands
     for batches after `after`: the table was optimized or rebuilt since, or the statement was sent twice, and rows would be missed.
 #}
-{% macro _is_upto(relation, batches, upto, after=none) %}
+{% macro _sql_is_upto(relation, batches, upto, after=none) %}
     {% set base = batches.base if batches else 0 %}
     {% set read = base if after is none else after %}
     {% set newer = 'ledger_batch < ' ~ -read %}
@@ -261,7 +261,7 @@
 
 
 {# Returns SQL that is true for rows of a table beside a ledger that belong to batches which the ledger has committed. #}
-{% macro _is_committed(batches) %}
+{% macro _sql_is_committed(batches) %}
     {{ return(
         '(ledger_batch between ' ~ (batches.base + 1 if batches.base else batches.first) ~ ' and ' ~ batches.last
         ~ (' or ledger_batch = -' ~ batches.base if batches.base) ~ ')'
@@ -282,7 +282,7 @@
         else 'select count(*) as stored, max(_metadata.file_size) as bytes, ledger_batch from ' ~ relation
         ~ ' group by ledger_batch, _metadata.file_path' %}
     {% set row = collapsing._rows_of(
-        'select coalesce(sum(stored), 0), count(*), coalesce(sum(bytes), 0) from (' ~ files ~ ') where ' ~ collapsing._is_committed(batches)
+        'select coalesce(sum(stored), 0), count(*), coalesce(sum(bytes), 0) from (' ~ files ~ ') where ' ~ collapsing._sql_is_committed(batches)
     )[0] %}
     {{ return({'rows': row[0], 'files': row[1], 'bytes': row[2]}) }}
 {% endmacro %}

@@ -3,6 +3,6 @@
     {%- set node = collapsing._asked_ledger('the test complete', model) -%}
     {%- do collapsing._check_has_stage(node, 'the test complete') -%}
     {%- set settings = collapsing._ledger_settings(node) -%}
-    {{ collapsing._unaccounted(model, collapsing._in_shard(stage, settings), settings, collapsing.decisions(model, stage)) }}
+    {{ collapsing._unaccounted(model, collapsing._rows_of_shard(stage, settings), settings, collapsing.decisions(model, stage)) }}
 {%- endif -%}
 {% endtest %}
