@@ -82,6 +82,7 @@ def test_a_base_that_is_written_twice_is_not_replaced_by_nothing(project) -> Non
     assert _live(project, "orders") == [(1, "b"), (2, "c")]
 
 
+@pytest.mark.only("parquet")  # writes the base as a partition
 def test_a_projection_reads_no_batches_that_a_base_has_replaced(project) -> None:
     """As where another process builds the ledger anew before the projection's insert reads it."""
     project.run("run", "--select", "stage", "stage_of_states", "orders", variables={"upto": 6})
