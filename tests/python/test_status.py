@@ -215,6 +215,13 @@ def test_optimize_folds_what_is_due_and_says_why(status, ledgers, capsys, full: 
     _check_counts(status, figures | {"winners": figures["winners"] | {"live": None, "dead": None}}, ledgers)
     assert figures["winners"]["live"] == status.rows("select count(*) from live_winners")[0][0]
     assert figures["orders"]["dead"] == 0 and figures["orders"]["findings"] == {} and figures["orders"]["bytes"] > 0
+    for arguments, words in WRONG_OF_OPTIMIZE[: None if full else 1]:
+        assert not operate(status, "optimize", **arguments).success
+        assert words in " ".join(capsys.readouterr().out.split()), words
+
+
+@pytest.mark.full
+def test_what_comes_upon_a_base_is_counted_too(status, capsys) -> None:
     before = status.batches("winners")[-1]
     for block, row in (("b9", "9, null, false, null"), ("b10", "1, 9, false, null")):
         _arrive(status, block, row)
@@ -222,6 +229,3 @@ def test_optimize_folds_what_is_due_and_says_why(status, ledgers, capsys, full: 
     assert status.batches("winners")[-1] == abs(before) + 2, "a block of bad rows alone is a batch without rows"
     winners = _figures(status, capsys, scan=True, model="winners")["winners"]
     assert winners["dead"] == 1 and winners["live"] == status.rows("select count(*) from live_winners")[0][0]
-    for arguments, words in WRONG_OF_OPTIMIZE[: None if full else 1]:
-        assert not operate(status, "optimize", **arguments).success
-        assert words in " ".join(capsys.readouterr().out.split()), words
