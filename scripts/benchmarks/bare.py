@@ -35,8 +35,12 @@ class Bare:
         for group in self._groups:
             # compiled before the batch, it reads none; the batch is a literal, as in a run
             sums = self._compiled(f"folded_by_{group}", "bare")
-            sums = re.sub(r"ledger_batch > \d+ and ledger_batch <= \d+", f"ledger_batch = {self._number}", sums)
-            self._sums[group] = re.sub(r"\b\d+ as ledger_batch\b", f"{self._number} as ledger_batch", sums)
+            read = r"\(ledger_batch > \d+ or ledger_batch < -?\d+\) and ledger_batch <= \d+"
+            for pattern, batch in ((read, "ledger_batch = {}"), (r"\b\d+ as ledger_batch\b", "{} as ledger_batch")):
+                sums, found = re.subn(pattern, batch.format(self._number), sums)
+                if found != 1:
+                    raise RuntimeError(f"the SQL of folded_by_{group} says {found} times which batch it is, and not once: {pattern}")
+            self._sums[group] = sums
 
     def run(self) -> None:
         """Append the batch, and its sums."""
