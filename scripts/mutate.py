@@ -236,6 +236,7 @@ MUTANTS = [
     Mutant("batch/bad_rows.sql", "suffix=' is null'", "suffix=' is not null'", "materializations"),
     Mutant("rejects.sql", "' where block is not null)'", "' where block is null)'", "bad_rows"),
     Mutant(BASE, "where ledger_sign in (0, 1)", "where ledger_sign in (1)", "optimize"),
+    Mutant(BASE, "not in ('NaN', 'Infinity')", "not in ('Infinity')", "changed_rules"),
     Mutant(BASE, "settings.key, engine.last_state)", "settings.key, engine.last_state | replace('desc', ''))", "optimize"),
     # joined ledgers
     Mutant("joins/changes.sql", "min_by(if(ledger_sign = -1", "max_by(if(ledger_sign = -1", "joined"),
