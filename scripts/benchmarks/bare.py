@@ -39,7 +39,7 @@ class Bare:
             for pattern, batch in ((read, "ledger_batch = {}"), (r"\b\d+ as ledger_batch\b", "{} as ledger_batch")):
                 sums, found = re.subn(pattern, batch.format(self._number), sums)
                 if found != 1:
-                    raise RuntimeError(f"the SQL of folded_by_{group} says {found} times which batch it is, and not once: {pattern}")
+                    raise RuntimeError(f"the SQL of folded_by_{group} has this {found} times, and not once: {pattern}")
             self._sums[group] = sums
 
     def run(self) -> None:
