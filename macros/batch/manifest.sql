@@ -82,7 +82,7 @@
         and collapsing._rows_of('select 1 from ' ~ ledger ~ ' where ledger_block is not null limit 1') %}
         {{ collapsing._raise(
             settings.model, 'its table ' ~ manifest ~ ', which lists the folded blocks, is missing: every block would be folded again.'
-            ~ ' Copy it from where the ledger came from, or rebuild the ledger with --full-refresh'
+            ~ ' Copy it from where the ledger came from, or rebuild the ledger with --full-refresh if the stage still holds every block'
         ) }}
     {% endif %}
 {% endmacro %}

@@ -93,6 +93,19 @@
 {% endmacro %}
 
 
+{#
+    Raises an error where what is built from ledgers, and built again as it likes, has the name of a ledger's table: only that one's stage could
+    give its rows again, and may not have them any more. `described` as _describe returns it, or none.
+#}
+{% macro _check_no_ledger(relation, described) %}
+    {% set rules = (collapsing._property_in(described, 'collapsing.rules') if described else none) or {} %}
+    {{ collapsing._raise(
+        model.name, 'the table ' ~ relation ~ ' is that of a ledger, whose rows only its stage could give again: drop it first, or give the'
+        ~ ' model another name'
+    ) if rules.get('engine', 'joined') != 'joined' }}
+{% endmacro %}
+
+
 {# Raises an error where a command reads rows of a ledger that were folded by other rules than its model has now. #}
 {% macro _check_read_by_its_rules(described, settings) %}
     {#- the SQL that these two show may be that of the ledger's next run -#}
@@ -213,14 +226,14 @@
                 ~ '. Keep the ledger by the config full_refresh: false; or, to build it from what is left, drop the table ' ~ ledger ~ ' first'
             ) }}
         {% endif %}
-    {% elif not settings.block %}
+    {% else %}
         {% do collapsing._warn_of_lost_keys(query, ledger, settings, columns) %}
     {% endif %}
 {% endmacro %}
 
 
 {#
-    Warns in a full refresh without blocks about keys that are live in the ledger and that the stage does not have any more. What was folded by
+    Warns in a full refresh that knows of no blocks about keys that are live in the ledger and that the stage does not have any more. What was folded by
     other rules, or under keys of another type, cannot be compared.
 #}
 {% macro _warn_of_lost_keys(query, ledger, settings, columns) %}

@@ -64,6 +64,7 @@
 {% macro _plan_joined_table(ledger, settings, sides, batches, stale) %}
     {% set existing = load_relation(ledger) %}
     {% set described = collapsing._describe(ledger) if existing is not none and not existing.is_view else none %}
+    {% do collapsing._check_no_ledger(ledger, described) %}
     {% set fits = described and collapsing._is_appendable(ledger, described) %}
     {% if described and not fits %}
         {% set stale = 'its table is not one that this package has created, in the format of the model' %}

@@ -11,6 +11,7 @@
 #}
 {% macro _ready_partials(projection, existing, source, settings, source_projection) %}
     {% set described = collapsing._describe(projection) if existing is not none and not existing.is_view else none %}
+    {% do collapsing._check_no_ledger(projection, described) %}
     {% set read = collapsing._batches_of(projection, described=described) if described else none %}
     {% set of_source = collapsing._batches_of_source(source, at_least=read.last if read else 0) %}
     {% set upto, signature = of_source.last if of_source else 0, collapsing._signature(settings, source, source_projection) %}

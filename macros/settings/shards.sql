@@ -75,7 +75,7 @@
     {% if as_of is not none %}
         {% do collapsing._check_one_shard(node) %}
     {% elif collapsing._shards_of(node) and collapsing._shard_of_run() is not none
-        and collapsing._may_write() and model.resource_type == 'model' %}
+        and flags.WHICH in ['run', 'build', 'snapshot'] and model.resource_type in ['model', 'snapshot'] %}
         {{ collapsing._raise(
             model.name, "final of '" ~ node.name ~ "' would give it the rows of shard " ~ collapsing._shard_of_run() ~ ' only:'
             ~ ' build it in a run without the variable collapsing_shard'

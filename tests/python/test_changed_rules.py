@@ -118,6 +118,16 @@ def test_nothing_follows_settings_by_which_the_rows_were_not_folded(project, cap
     assert project.rows("select count(*) from parted where id = 4") == [(2,)]
 
 
+@pytest.mark.parametrize("body", [_wide("left", "counted"), _sums({"many": "count(*)"})], ids=["joined", "projection"])
+def test_a_ledger_is_not_dropped_for_what_takes_its_name(project, body: str) -> None:
+    before = project.batches("kept.parted")
+    project.write("models/parted.sql", body)
+    said = " ".join(project.fails("run", "--select", "parted", "--full-refresh").split())
+    assert "model 'parted': the table" in said and "is that of a ledger, whose rows only its stage could give again" in said
+    assert before and project.batches("kept.parted") == before
+    project.write("models/parted.sql", model("ledger(ref('stage_parted'))", LEDGERS["parted"]))
+
+
 def test_a_tombstone_that_keeps_older_rows_of_later_batches_out_is_not_forgotten(project) -> None:
     """It is 10 versions older than the greatest one that is a number."""
     rows = ["1, 0, false, null, 0, '5', 0", "3, 0, true, null, 0, '95', 0", "4, 0, false, null, 0, 'NaN', 0"]
