@@ -57,8 +57,9 @@
 
 {# Returns a subquery of the live rows of a ledger's table, as FINAL in ClickHouse shows them: now, or after the batch `as_of`. #}
 {% macro _final_of_table(table, settings, as_of=none, across_partitions=true) %}
-    {% set engine, described = collapsing._engine(settings), {'columns': [], 'details': {}} %}
-    {% set described = collapsing._describe(collapsing._plain(table)) if load_relation(table) is not none else described %}
+    {% set engine = collapsing._engine(settings) %}
+    {% set described = collapsing._describe(collapsing._plain(table)) if load_relation(table) is not none
+        else {'columns': [], 'details': {}} %}
     {% do collapsing._check_read_by_its_rules(described, settings) %}
     {% set columns = described.columns | map(attribute='name') | reject('in', collapsing._system_columns()) | list %}
     {% if not engine.keeps_every_row %}

@@ -184,7 +184,7 @@
 
 {#
     Raises an error in a full refresh that would lose rows: the ledger has folded blocks that its stage does not have any more. It says so
-    where the model's own `full_refresh: false` keeps the ledger as it is.
+    where the model's own `full_refresh: false` keeps the ledger as it is. Where no blocks can be compared it warns about keys.
 #}
 {% macro _check_full_refresh(query, ledger, settings, columns, batches) %}
     {% if not batches or not should_full_refresh() %}
