@@ -154,6 +154,7 @@ class Demo:
             self.dbt = Dbt(self.local / "logs" / "dbt.log", self.target)
             self.models = self.dbt.models()
             if self.target not in EMBEDDED:
+                self.check_server()
                 self.dbt.query(f"drop schema if exists {self.models[LEDGER].schema} cascade")
             self.relations = {name: model.relation_name for name, model in self.models.items()}
             self.dbt("seed", "--select", "path:seeds/flights")
@@ -164,6 +165,16 @@ class Demo:
         proofs, others = self.prove()
         marts = self.show_marts()
         self.write_report(proofs, others, marts)
+
+    def check_server(self) -> None:
+        """DemoError where the server is not the one of scripts/cluster: whose schema would be dropped is somebody else's."""
+        [warehouse] = self.dbt.query("set spark.sql.warehouse.dir")["value"]
+        own = self.local / "cluster" / "warehouse"
+        if Path(warehouse.removeprefix("file:")) != own:
+            raise DemoError(
+                f"the server that answers has its tables in {warehouse}, and the one of scripts/cluster start in {own}:"
+                " nothing was dropped. Stop the other one first"
+            )
 
     def make_events(self) -> None:
         """Write the event stream, or find it there."""
