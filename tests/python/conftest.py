@@ -82,6 +82,25 @@ LONG = (
 )
 
 
+# Files that build this repository's own models, which takes seconds to parse: one process has them all.
+OF_REPOSITORY = ("test_unit_tests.py", "test_flights.py", "test_examples.py")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log) -> object | None:
+    """Return what gives each process whole files, as `--dist loadfile` does, and one of them all that are of the repository."""
+    if config.getoption("dist") != "loadfile":
+        return None
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "repository" if Path(file).name in OF_REPOSITORY else file
+
+    return Scheduling(config, log)
+
+
 def is_short_lived(config: pytest.Config) -> bool:
     """Return whether the session has the settings of one that is over after minutes."""
     return config.getoption("--target") == "parquet" and not config.getoption("--full")
@@ -227,8 +246,12 @@ def make_project(spark: SparkSession, local: Path, target: str, macros_alone: Pa
             for (schema,) in spark.sql(f"show schemas like '{name}|{name}_*'").collect():
                 spark.sql(f"drop schema {schema} cascade")  # a server keeps what earlier tests left
             with (directory / "dbt_project.yml").open("a") as settings:
-                settings.write("vars: {collapsing_lock_timeout_hours: 0}\n")  # what a test lets die is dead
-        project.run("deps")
+                settings.write("vars: {collapsing_lock_timeout_hours: 0.0001}\n")  # what a test lets die is dead
+        if package == macros_alone:  # what deps would do, without asking git and the hub's cache
+            (directory / "dbt_packages").mkdir()
+            (directory / "dbt_packages" / "collapsing").symlink_to(package)
+        else:
+            project.run("deps")
         return project
 
     yield make

@@ -83,8 +83,8 @@ def folded(make_project, full: bool):
     for number in range(BLOCKS[full]):
         last = number == BLOCKS[full] - 1
         _land(project, streams, number)
-        ledgers = ["by_block", "deletes_on_arrival", "merged"]
-        ledgers += ["without_token"] if full or number == 0 or last else []
+        ledgers = ["by_block", "merged"]
+        ledgers += ["deletes_on_arrival", "without_token"] if full or number == 0 or last else []
         ledgers += ["by_two"] if number % 2 or last else []
         ledgers += ["at_once"] if last else []
         models = [*ledgers, *(f"places_{name}" for name in ledgers)]

@@ -37,7 +37,7 @@ def test_text_of_limited_length_of_a_quoted_source_is_folded_again_and_again(pro
     for version in (1, 2):
         moment = f"timestamp'2014-01-01 1{version}:00:00'"
         project.sql(f"insert into odd.arrived values (1, {version}, false, {version}, 'abcde', 'm', {moment}, 'v{version}')")
-        project.run("run")
+        project.run("run", "--select", "orders", "sums")
     assert project.rows("select id, word, amount from odd.orders_live") == [(1, "abcde", 2)]
     assert project.rows("select n, total, mean from odd.sums_live") == [(1, 2, 2.0)]
 
@@ -45,7 +45,7 @@ def test_text_of_limited_length_of_a_quoted_source_is_folded_again_and_again(pro
 def test_a_session_whose_timestamps_have_no_zone(project) -> None:
     with sessions_with({"spark.sql.timestampType": "TIMESTAMP_NTZ"}):
         project.sql("insert into odd.arrived select 2, 1, false, 3, 'late', 'm', timestamp_micros(0), 'b3'")
-        project.run("run")
-        project.run("run")
+        project.run("run", "--select", "orders", "sums")
+        project.run("run", "--select", "orders", "sums")
     assert project.rows("select id, amount from odd.orders_live order by id") == [(1, 2), (2, 3)]
     assert len(project.rows("select ledger_batch from odd.orders__history")) == len(project.batches("odd.orders"))

@@ -511,39 +511,41 @@ def _fails_to_read(project, name: str, measure: str, label: str) -> None:
             _ansi(project, False)
 
 
-def test_integers_overflow_at_both_ends_only_where_the_total_does(edges) -> None:
+def test_integers_and_decimals_overflow_only_where_the_total_does(edges) -> None:
+    """Integers at both ends. Decimals keep every digit."""
     project, fold = edges
-    columns, models = "id, version, is_deleted, label, n", ("totals", "means")
+    columns, huge = "id, version, is_deleted, label, n, price, big", ("huge", "huge_means")
     greatest, least = 2**63 - 1, "cast('-9223372036854775808' as bigint)"
-    fold("n 1", f"(30, 1, false, 'up', {greatest}L), (31, 1, false, 'down', {least})", columns, "totals")
-    fold("n 2", f"(32, 1, false, 'up', {least}), (33, 1, false, 'down', {greatest}L)", columns, *models)
+    price, more = "12345678901234567890.123456789012345678BD", "12345678901234567890.123456789012345680BD"
+    digit, nines = "0.000000000000000001BD", "9" * 38 + "BD"
+    rows = [
+        *(f"(30, 1, false, 'up', {greatest}L, null, null)", f"(31, 1, false, 'down', {least}, null, null)"),
+        *(f"(50, 1, false, 'd', null, {price}, {nines})", f"(51, 1, false, 'd', null, {digit}, -1BD)"),
+    ]
+    fold("numbers 1", ", ".join(rows), columns, "totals", "prices", *huge)
+    rows = [
+        *(f"(32, 1, false, 'up', {least}, null, null)", f"(33, 1, false, 'down', {greatest}L, null, null)"),
+        *(f"(50, 2, false, 'd', null, {more}, {nines})", f"(52, 1, false, 'd', null, -{price}, 0BD)"),
+    ]
+    fold("numbers 2", ", ".join(rows), columns, "totals", "means", "prices", *huge)
     read = "select * from totals_final where label in ('up', 'down') order by label"
     assert project.rows(read) == [("down", -1, -(2**63)), ("up", -1, -(2**63))]
     ends = {"up": (f"{greatest}L", (40, 41)), "down": (least, (42, 43))}
-    rows = [f"({id_}, 1, false, '{label}', {value})" for label, (value, ids) in ends.items() for id_ in ids]
-    fold("n 3", ", ".join(rows), columns, *models)
+    sums = "select total, greatest from prices_final where label = 'd'"
+    assert project.rows(sums) == [(Decimal(3).scaleb(-18), Decimal(more.rstrip("BD")))]
+    assert project.rows("select mean from prices_final where label = 'd'") == [(Decimal("0.0000000000000000010000"),)]
+    assert project.rows("select total, different from huge_final where label = 'd'") == [(Decimal(10**38 - 2), 3)]
+    rows = [f"({id_}, 1, false, '{label}', {value}, null, null)" for label, (value, ids) in ends.items() for id_ in ids]
+    fold("numbers 3", ", ".join([*rows, f"(53, 1, false, 'd', null, {digit}, {nines})"]), columns, "totals", "means", *huge)
+    _fails_to_read(project, "huge", "total", "d")
+    _fails_to_read(project, "huge_means", "mean", "d")
     for label, mean in (("up", 2**63 / 2), ("down", -(2**63) / 2)):
         _fails_to_read(project, "totals", "total", label)
         count = f"select mean * 4 from means_final where label = '{label}'"
         assert project.rows(count) == [(pytest.approx(mean * 4, rel=1e-15),)], "a mean of integers is a double: it fits"
-    fold("n 4", ", ".join(f"({id_}, 2, true, null, null)" for id_ in range(40, 44)), columns, "totals")
+    gone = ", ".join(f"({id_}, 2, true, null, null, null, null)" for id_ in range(40, 44))
+    fold("numbers 4", gone, columns, "totals")
     assert project.rows(read) == [("down", -1, -(2**63)), ("up", -1, -(2**63))]
-
-
-def test_decimals_keep_every_digit_and_overflow_is_an_error(edges) -> None:
-    project, fold = edges
-    columns, huge = "id, version, is_deleted, label, price, big", ("huge", "huge_means")
-    price, more = "12345678901234567890.123456789012345678BD", "12345678901234567890.123456789012345680BD"
-    digit, nines = "0.000000000000000001BD", "9" * 38 + "BD"
-    fold("d 1", f"(50, 1, false, 'd', {price}, {nines}), (51, 1, false, 'd', {digit}, -1BD)", columns, "prices", *huge)
-    fold("d 2", f"(50, 2, false, 'd', {more}, {nines}), (52, 1, false, 'd', -{price}, 0BD)", columns, "prices", *huge)
-    read = "select total, greatest from prices_final where label = 'd'"
-    assert project.rows(read) == [(Decimal(3).scaleb(-18), Decimal(more.rstrip("BD")))]
-    assert project.rows("select mean from prices_final where label = 'd'") == [(Decimal("0.0000000000000000010000"),)]
-    assert project.rows("select total, different from huge_final where label = 'd'") == [(Decimal(10**38 - 2), 3)]
-    fold("d 3", f"(53, 1, false, 'd', {digit}, {nines})", columns, *huge)
-    _fails_to_read(project, "huge", "total", "d")
-    _fails_to_read(project, "huge_means", "mean", "d")
 
 
 def test_a_batch_whose_sum_does_not_fit_stops_the_run_and_appends_nothing(edges) -> None:
