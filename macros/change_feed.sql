@@ -1,8 +1,10 @@
 {% macro change_feed(feed, keep, before='before', after='after', op='op', sign='sign') %}
 {%- do collapsing._check_relation('change_feed', feed) if execute -%}
-{%- if execute and (keep is undefined or not keep) -%}
+{%- set kept = keep if keep is iterable and keep is not string else [keep] -%}
+{%- if execute and (not kept or '' in kept or kept is mapping or kept | reject('string') | list) -%}
     {{ collapsing._raise(
-        model.name if model is defined else '?', "change_feed needs 'keep', the column or columns of the feed beside the images, such as its position"
+        model.name if model is defined else '?', "change_feed needs 'keep', the column or columns of the feed beside the images, such as its"
+        ~ ' position; given: ' ~ (collapsing._shown(keep) if keep else 'nothing')
     ) }}
 {%- endif -%}
 {%- set before, after, op = adapter.quote(before), adapter.quote(after), adapter.quote(op) -%}
@@ -11,7 +13,7 @@
     select
         ledger_change.image.*,
         ledger_change.sign as {{ adapter.quote(sign) }}
-        {%- for column in ([keep] if keep is string else keep) %},
+        {%- for column in kept %},
         feed.{{ adapter.quote(column) }}
         {%- endfor %}
     from {{ collapsing._aliased(feed, 'feed') }}

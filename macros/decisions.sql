@@ -3,10 +3,7 @@
     {% set node = collapsing._asked_ledger('decisions', ledger) %}
     {% do collapsing._check_relation('decisions', stage) %}
     {% do collapsing._check_has_stage(node, 'decisions') %}
-    {% if stage.is_cte %}
-        {% set name = stage.identifier.removeprefix('__dbt__cte__') %}
-        {{ collapsing._raise(node.name, "decisions reads the stage '" ~ name ~ "', which is ephemeral: make it a view") }}
-    {% endif %}
+    {% do collapsing._check_not_ephemeral('decisions', node, stage) %}
     {% set settings = collapsing._ledger_settings(node) %}
     {% set columns = collapsing._stage_columns('select * from ' ~ stage, settings) %}
     {% if 'decision' in columns | map(attribute='name') | map('lower') | list %}

@@ -33,6 +33,7 @@
 {% macro _stage_to_explain(node, stage) %}
     {% if stage is not none and stage is not string %}
         {% do collapsing._check_relation('explain_key', stage) %}
+        {% do collapsing._check_not_ephemeral('explain_key', node, stage) %}
         {{ return(stage) }}
     {% endif %}
     {% set nodes = [collapsing._asked_stage('explain_key', stage)] if stage is string else collapsing._stages_of(node) %}

@@ -16,8 +16,8 @@
     {% do collapsing._check_final_of_shards(node, as_of) %}
     {% set as_of = collapsing._state_asked_for(node, relation, as_of) if as_of is not none else none %}
     {% set tables, subqueries = collapsing._tables_of(relation, node), [] %}
-    {% do collapsing._check_shards_agree(node, tables) %}
     {% set settings = collapsing._projection_settings(node) if kind == 'projection' else collapsing._ledger_settings(node) %}
+    {% set described = collapsing._check_tables(node, tables, settings) %}
     {% if not across_partitions and not settings.partition_by %}
         {{ collapsing._raise(
             name, 'final(..., across_partitions=false) gives a winner for each partition of the engine replacing, by its setting '
@@ -31,7 +31,7 @@
     {% endfor %}
     {% do return(collapsing._union_of_shards(subqueries, tables, collapsing._system_columns())) if kind == 'ledger' %}
     {% set rows = collapsing._union_of_shards(subqueries, tables) %}
-    {{ return(collapsing._final_of_projection(relation, settings, collapsing._types_of(tables[0]), rows)) }}
+    {{ return(collapsing._final_of_projection(relation, settings, collapsing._types_in(described[0]), rows)) }}
 {% endmacro %}
 
 

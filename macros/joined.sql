@@ -12,7 +12,7 @@
         {%- for side in [first] + kwargs.values() | list if collapsing._knows_models() -%}
             {%- do collapsing._check_read('joined', side) -%}
         {%- endfor -%}
-        select * from {{ first }}
+        {{- collapsing._query_of(first) -}}
     {%- else -%}
         {{- collapsing._preview_of_joined() -}}
     {%- endif -%}
@@ -23,7 +23,7 @@
 {% macro _preview_of_joined() %}
     {% set settings = collapsing._ledger_settings(model) %}
     {% set batches = collapsing._batches_of(this) %}
-    {% set sides = collapsing._sides(settings, collapsing._watermarks_of(this, batches)) %}
+    {% set sides = collapsing._sides(settings, collapsing._watermarks_of(this, batches).read) %}
     {% for side in sides %}
         {% set instead = collapsing._instead_of_preview(side.relation) %}
         {% do return(instead) if instead %}

@@ -3,7 +3,7 @@
     {%- do collapsing._check_call('ledger') if collapsing._knows_models() -%}
     {%- if not collapsing._is_preview() -%}
         {%- do collapsing._check_read('ledger', stage) if collapsing._knows_models() -%}
-        select * from {{ stage }}
+        {{- collapsing._query_of(stage) -}}
     {%- else -%}
         {{- collapsing._preview_of_ledger(stage) -}}
     {%- endif -%}
@@ -33,14 +33,30 @@
 {% endmacro %}
 
 
-{# Raises an error where a macro is not given a built relation, or --sample would read a part of it and count it as read whole. #}
+{# Raises an error where a macro is not given a built relation, or --sample may read a part of it, which would count as all. #}
 {% macro _check_read(macro_name, relation) %}
     {% do collapsing._check_relation(macro_name, relation) %}
-    {% do collapsing._check_built(relation) %}
-    {% if relation is not string and collapsing._is_subquery(relation) and not flags.EMPTY %}
+    {% if relation is string %}
         {{ collapsing._raise(
-            model.name, '--sample reads only a part of ' ~ collapsing._plain(relation) ~ ', and all of it would count as read: the rest'
+            model.name, macro_name ~ " takes a relation, such as ref('orders'), and no SQL: move that into a model of its own; given: "
+            ~ relation.split() | join(' ') | truncate(80)
+        ) }}
+    {% endif %}
+    {% do collapsing._check_built(relation) %}
+    {#- a view that this command builds keeps to the sample, and its name does not say so -#}
+    {% if invocation_args_dict.get('sample') and not flags.EMPTY %}
+        {{ collapsing._raise(
+            model.name, 'under --sample it may read only a part of ' ~ collapsing._plain(relation) ~ ', and all of it would count as read: the rest'
             ~ ' would never be read. Run this model without --sample, or sample in the SQL of the stage'
         ) }}
     {% endif %}
+{% endmacro %}
+
+
+{# Returns the query of a model's SQL, and keeps it for _check_model, which looks for more around it. #}
+{% macro _query_of(relation) %}
+    {% set query = 'select * from ' ~ relation %}
+    {% do graph.nodes[model.unique_id].update({'collapsing_query': query})
+        if collapsing._knows_models() and model.unique_id in graph.nodes %}
+    {{ return(query) }}
 {% endmacro %}

@@ -3,7 +3,7 @@
     {%- do collapsing._check_call('projection') if collapsing._knows_models() -%}
     {%- if not collapsing._is_preview() -%}
         {%- do collapsing._check_read('projection', ledger) if collapsing._knows_models() -%}
-        select * from {{ ledger }}
+        {{- collapsing._query_of(ledger) -}}
     {%- else -%}
         {{- collapsing._preview_of_projection(ledger) -}}
     {%- endif -%}
@@ -16,7 +16,7 @@
     {% set source_projection = collapsing._source_projection(source, settings) %}
     {% set instead = collapsing._instead_of_preview(source) %}
     {% do return(instead) if instead %}
-    {% set types = collapsing._types_of(source) if source_projection else collapsing._argument_types(source, settings) %}
+    {% set types = collapsing._types_to_sum(source, settings, source_projection) %}
     {% set read, of_source = collapsing._batches_of(this), collapsing._batches_of(source) %}
     {% set upto = of_source.last if of_source else 0 %}
     {% set goes_on = read and not collapsing._is_rebuilt_since(read, of_source) %}

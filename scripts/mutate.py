@@ -226,6 +226,11 @@ MUTANTS = [
     ),
     Mutant(MANIFEST, "where ledger_batch = least", "where ledger_batch = greatest", "tools"),
     Mutant(MANIFEST, "ledger_batch <= greatest", "ledger_batch >= greatest", "tools"),
+    Mutant(MANIFEST, "manifest.last == batches.last", "true", "status"),
+    Mutant(MANIFEST, "manifest.least != (", "none == (", "status"),
+    Mutant(MANIFEST, "build is none or build in manifest.builds", "true", "intake"),
+    Mutant("settings/shards.sql", "!= stored and flags", "== stored and flags", "refreshed"),
+    Mutant("settings/shards.sql", "first != of_all", "first == of_all", "shards"),
     Mutant(PLAN, "numbers.append(collapsing._watermark_of_reader(reader, model) or 0)", "numbers.append(0)", "joined"),
     Mutant(
         BATCHES,

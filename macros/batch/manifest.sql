@@ -4,6 +4,7 @@
         block       the token, as _token has it; NULL in the row of the batch
         staged      how many rows the block, or the batch, had when it was planned
         planned_in  the batch
+        build       which table of this name it was written for, as that one's property `collapsing.build` has it
         run_id      dbt's invocation_id
         planned_at  when the manifest was written; of a block, if the stage tells, when the newest of its files was, as it was read
     and in the row of the batch alone
@@ -23,16 +24,23 @@
         folded         `with_blocks`: the blocks that are folded, [{block, planned_in, packed, bucket}], block as _carried_text has it
                        and the last two for _sql_is_unread
         begun_at       when the run of the last batch from the stage began, in microseconds since 1970
+        last, least, builds   the last batch that it tells of, the number of its oldest rows, and which tables it was written for, as
+                       _wrong_manifest takes them
     One row of JSON, by one task: dbt guesses types from each cell of a result, and there may be ten thousand blocks.
 #}
 {% macro _manifest_of(ledger, batches, with_blocks=false) %}
-    {% set found = {'undone': [], 'voided': [], 'undos': [], 'unread': [], 'folded': [], 'begun_at': 0} %}
+    {% set found = {
+        'undone': [], 'voided': [], 'undos': [], 'unread': [], 'folded': [], 'begun_at': 0, 'last': 0, 'least': 0, 'builds': []
+    } %}
     {% set manifest = collapsing._manifest_table(ledger) if batches else none %}
     {% do return(found) if manifest is none %}
     {% set sql %}
         select
             to_json(collect_list(struct(planned_in, undoes, unread)) filter (where unread is not null)) as undos,
-            coalesce(max(unix_micros(planned_at) - cast(1000000 * seconds as bigint)) filter (where undoes is null), 0) as begun_at
+            coalesce(max(unix_micros(planned_at) - cast(1000000 * seconds as bigint)) filter (where undoes is null), 0) as begun_at,
+            coalesce(max(planned_in), 0) as last,
+            to_json(collect_set(build)) as builds,
+            coalesce(min(ledger_batch), 0) as least
             {%- if with_blocks %},
             to_json(
                 collect_list(struct({{ collapsing._carried_text('block') }} as block, planned_in, {{ collapsing._packed('block') }} as packed, {{ collapsing._bucket('block') }} as bucket))
@@ -50,8 +58,8 @@
         {% do found.voided.extend([undo.planned_in, undo.undoes]) %}
         {% do found.unread.append(undo.undoes) if undo.unread %}
     {% endfor %}
-    {% do found.folded.extend(fromjson(row[2]) | rejectattr('planned_in', 'in', found.unread)) if with_blocks %}
-    {{ return(dict(found, begun_at=row[1])) }}
+    {% do found.folded.extend(fromjson(row[5]) | rejectattr('planned_in', 'in', found.unread)) if with_blocks %}
+    {{ return(dict(found, begun_at=row[1], last=row[2], builds=fromjson(row[3]), least=row[4])) }}
 {% endmacro %}
 
 
@@ -66,25 +74,60 @@
 
 
 {#
-    Raises an error where a ledger has folded blocks and its manifest is gone: every block would be folded again. A clone of a ledger
-    comes without it, for dbt clones models alone. And where somebody has made that table, or the one of rejects, so that the next batch
-    would overwrite all of it.
+    Returns in words what is wrong with a ledger's manifest, or none: it has folded blocks and its manifest is gone, so that every block
+    would be folded again. A clone of a ledger comes without it, for dbt clones models alone. Or what is there is of another table, or of
+    another state of it: one that was there before the clone, or a backup. Or somebody has made that table, or the one of rejects, so that the
+    next batch would overwrite all of it. `manifest` as _manifest_of returns it, `build` as the table's property `collapsing.build` has it, or
+    none.
 #}
-{% macro _check_manifest(ledger, settings, batches) %}
+{% macro _wrong_manifest(ledger, settings, batches, manifest, build) %}
     {% for beside in [collapsing._beside(ledger, 'manifest'), collapsing._beside(ledger, 'rejects')] %}
-        {{ collapsing._raise(
-            settings.model, 'its table ' ~ beside ~ ' was created without the option partitionOverwriteMode dynamic, and the next batch would'
+        {% do return(
+            'its table ' ~ beside ~ ' was created without the option partitionOverwriteMode dynamic, and the next batch would'
             ~ ' overwrite all of it: create it with that option, or like the one that it was copied from, and insert its rows again'
-        ) if not collapsing._is_overwritable(beside) }}
+        ) if not collapsing._is_overwritable(beside) %}
     {% endfor %}
-    {% set manifest = collapsing._beside(ledger, 'manifest') %}
-    {% if settings.block and not settings.join and batches and collapsing._manifest_table(ledger) is none
+    {% set beside = collapsing._beside(ledger, 'manifest') %}
+    {% set is_there = batches and collapsing._manifest_table(ledger) is not none %}
+    {#- without blocks it tells only of undos that matters -#}
+    {% set has_blocks = settings.block and not settings.join %}
+    {% if is_there and (has_blocks or manifest.undos) and (
+        not collapsing._is_of_this_table(manifest, batches, build)
+        or (has_blocks and manifest.least != (-batches.base if batches.base else batches.first))
+    ) %}
+        {{ return(
+            'its table ' ~ beside ~ ' was not written for the rows that ' ~ ledger ~ ' has now: blocks would be lost, or folded'
+            ~ ' twice. Copy it from where the ledger came from, or rebuild the ledger with --full-refresh if the stage still holds every block'
+        ) }}
+    {% elif has_blocks and batches and not is_there
         and collapsing._rows_of('select 1 from ' ~ ledger ~ ' where ledger_block is not null limit 1') %}
-        {{ collapsing._raise(
-            settings.model, 'its table ' ~ manifest ~ ', which lists the folded blocks, is missing: every block would be folded again.'
+        {{ return(
+            'its table ' ~ beside ~ ', which lists the folded blocks, is missing: every block would be folded again.'
             ~ ' Copy it from where the ledger came from, or rebuild the ledger with --full-refresh if the stage still holds every block'
         ) }}
     {% endif %}
+    {{ return(none) }}
+{% endmacro %}
+
+
+{# Returns what _wrong_manifest does, for an operation that has described the ledger. #}
+{% macro _wrong_manifest_of(ledger, settings, described) %}
+    {% set batches = collapsing._batches_of(ledger) %}
+    {{ return(collapsing._wrong_manifest(
+        ledger, settings, batches, collapsing._manifest_of(ledger, batches), collapsing._property_in(described, 'collapsing.build')
+    )) }}
+{% endmacro %}
+
+
+{# Raises an error about a manifest, as _wrong_manifest returns it. #}
+{% macro _check_manifest(model_name, wrong) %}
+    {% do collapsing._raise(model_name, wrong) if wrong %}
+{% endmacro %}
+
+
+{# Returns whether a manifest tells of the last of `batches` and was written for the table `build`, as in _wrong_manifest. #}
+{% macro _is_of_this_table(manifest, batches, build) %}
+    {{ return(manifest.last == batches.last and (build is none or build in manifest.builds)) }}
 {% endmacro %}
 
 
@@ -98,10 +141,11 @@
 
 
 {#
-    Writes which blocks a batch folds, what becomes of their rows and what it appends; `stored_as` is the number its rows have in the ledger, and `begun_at`
-    when the model began, in UTC. Without block tokens nothing is known of what a batch takes, for every run reads the whole stage.
+    Writes which blocks a batch folds, what becomes of their rows and what it appends; `table` as _plan_table returns it, and `begun_at` when the
+    model began, in UTC. Without block tokens nothing is known of what a batch takes, for every run reads the whole stage.
 #}
-{% macro _write_manifest(ledger, settings, batch, stored_as, begun_at) %}
+{% macro _write_manifest(ledger, settings, table, batch, begun_at) %}
+    {% set batch, stored_as = dict(batch, build=table.build), -batch.number if table.rebuild else batch.number %}
     {% set blocks = ['(null, ' ~ (batch.rows ~ 'L' if settings.block else 'null') ~ ', null)'] %}
     {% for block in batch.blocks %}
         {% set modified = block.modified ~ 'L' if block.modified else 'null' %}
@@ -122,7 +166,8 @@
     Writes the manifest of a batch. One that a killed run wrote under its number is overwritten, never added to. The manifest of a rebuilt ledger
     keeps the history of the batches before it, of which nothing else counts any more.
 
-    batch      {number, states, cancels, tombstones}
+    batch      {number, build, states, cancels, tombstones}
+    stored_as  the number that the rows of the batch have in the ledger
     blocks     SQL for rows of token, number of rows and `modified`, as _plan_batch has it; of the batch itself the token is NULL
     of_batch   {column: SQL} of what only the batch's own row has
 #}
@@ -130,7 +175,7 @@
     {% set manifest = collapsing._beside(ledger, 'manifest') %}
     {% do collapsing._create_beside(
         manifest, ledger, 'block string, staged bigint, planned_in int, blocks bigint, decisions map<string, bigint>, states bigint, cancels bigint, '
-        ~ 'tombstones bigint, undoes int, unread boolean, seconds double, run_id string, planned_at timestamp_ltz, ledger_batch int'
+        ~ 'tombstones bigint, undoes int, unread boolean, seconds double, build string, run_id string, planned_at timestamp_ltz, ledger_batch int'
     ) %}
     {% do collapsing._create_history(ledger) %}
     {% set seconds = (modules.datetime.datetime.utcnow() - begun_at).total_seconds() %}
@@ -149,6 +194,7 @@
             }.items() %}
             if(block is null, cast({{ of_batch[column] }} as {{ dtype }}), null) as {{ column }},
             {%- endfor %}
+            {{ collapsing._text_literal(batch.build) if batch.build else 'cast(null as string)' }} as build,
             '{{ invocation_id }}' as run_id,
             coalesce(timestamp_micros(cast(modified as bigint)), now()) as planned_at
         from values {{ blocks | join(', ') }} as planned (block, staged, modified)
@@ -159,7 +205,7 @@
         {% do collapsing._drop_range(manifest, stored_as, stored_as, ledger) %}
         {% set history %}
             select
-                block, staged, planned_in, blocks, decisions, states, cancels, tombstones, undoes, cast(null as boolean), seconds, run_id, planned_at
+                block, staged, planned_in, blocks, decisions, states, cancels, tombstones, undoes, cast(null as boolean), seconds, build, run_id, planned_at
             from {{ manifest }}
             where block is null and {{ collapsing._sql_is_committed(collapsing._batches_of(ledger)) }}
         {% endset %}

@@ -6,12 +6,13 @@
         added     those that the table is to be given
         created   whether it is to be created: none is there, or a full refresh finds one of other columns or rules, or needs all rows
         rebuild   whether a full refresh keeps the table: what is folded anew becomes its base in one commit, and readers never lose it
+        build     tells this table from others of its name, before it and in other schemas: the command that creates it; none where nothing tells
 #}
 {% macro _plan_table(ledger, settings, columns, batches) %}
     {% set existing, wanted = load_relation(ledger), collapsing._ledger_columns(columns, settings, ledger) %}
     {% set names = wanted | map(attribute='name') | list %}
     {% do collapsing._check_contract(wanted) %}
-    {% set anew = {'stored': names, 'wanted': wanted, 'added': [], 'created': true, 'rebuild': false} %}
+    {% set anew = {'stored': names, 'wanted': wanted, 'added': [], 'created': true, 'rebuild': false, 'build': invocation_id} %}
     {% do return(anew) if existing is none or existing.is_view %}
     {% set described = collapsing._describe(ledger) %}
     {% set changed_rules = collapsing._changed_rules(described, settings) %}
@@ -19,13 +20,14 @@
         if not collapsing._is_appendable(ledger, described) %}
     {% set changes = collapsing._column_changes(described, wanted, columns) %}
     {% do collapsing._check_unchanged(changed_rules, changes, settings) if not should_full_refresh() %}
+    {% do collapsing._warn_of_views() if changed_rules or changes.added or changes.other %}
     {#- a ledger that compares its stage with the rows that it keeps needs all of them, and a base has only what is left -#}
     {% do return(anew) if changed_rules or (
         should_full_refresh() and (changes.added or changes.other or collapsing._keeps_what_it_reads(settings))
     ) %}
     {{ return({
         'stored': described.columns | map(attribute='name') | list, 'wanted': wanted, 'added': changes.added, 'created': false,
-        'rebuild': should_full_refresh() and batches is not none
+        'rebuild': should_full_refresh() and batches is not none, 'build': collapsing._property_in(described, 'collapsing.build')
     }) }}
 {% endmacro %}
 
@@ -38,9 +40,14 @@
         {% do table.update({'stored': collapsing._describe(ledger).columns | map(attribute='name') | list}) %}
     {% elif table.created %}
         {% do collapsing._check_absent(settings.model, ledger) %}
-        {% do collapsing._drop_beside(collapsing._beside(ledger, 'rejects'), ledger) %}
-        {% set rules = collapsing._as_property(collapsing._rules_of(settings)) %}
-        {% do collapsing._recreate(ledger, table.wanted, {'collapsing.rules': rules}) %}
+        {% set rejects = collapsing._beside(ledger, 'rejects') %}
+        {% do collapsing._say(settings.model, 'the rejected rows of the previous table are dropped, with ' ~ rejects)
+            if load_relation(rejects) is not none %}
+        {% do collapsing._drop_beside(rejects, ledger) %}
+        {% do collapsing._recreate(ledger, table.wanted, {
+            'collapsing.rules': collapsing._as_property(collapsing._rules_of(settings)),
+            'collapsing.build': collapsing._as_property(table.build)
+        }) %}
     {% endif %}
 {% endmacro %}
 

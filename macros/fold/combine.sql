@@ -109,6 +109,8 @@ named_struct(
         {% set in_doubles = collapsing._over_wider(settings, field.name, kept, 'doubles') %}
     {% endif %}
     {% set wrong, fitted = [], 'try_cast(value as ' ~ type ~ ')' %}
+    {% set exact = collapsing._sql_is_exact_in_doubles(settings, field.name, kept) if is_integer and in_doubles else none %}
+    {% set fitted = 'if(' ~ exact ~ ', try_cast(wide as ' ~ type ~ '), ' ~ fitted ~ ')' if exact else fitted %}
     {% do wrong.append('value is not null and ' ~ fitted ~ ' is null') %}
     {% set unless_0 = ' and coalesce(try_cast(wide as ' ~ type ~ '), 1) <> 0' if 'nullif' in sql | lower else '' %}
     {% do wrong.append('value is null and wide is not null' ~ unless_0) if in_doubles and not is_float %}
@@ -145,7 +147,9 @@ named_struct(
     {% set known = settings.setdefault('takes_wider', {}) %}
     {% if (name, into) not in known %}
         {#- other types change what picks or hashes a value, a division of integers, and the text of a number -#}
-        {% set differs = '/' in condition if into == 'decimals' else ' as string)' in condition if into == 'doubles' %}
+        {% set differs = {
+            'integers': modules.re.search('hash(64)?\\(', condition), 'decimals': '/' in condition, 'doubles': ' as string)' in condition
+        }[into] %}
         {% set is_wider = wide | map(attribute='dtype') | list != columns | map(attribute='dtype') | list %}
         {% set computes = is_wider and modules.re.search('[-+*]', condition) and not differs %}
         {% do known.update({(name, into): computes and not collapsing._is_refused(collapsing._analysed_plan(
@@ -153,6 +157,24 @@ named_struct(
         ))}) %}
     {% endif %}
     {{ return(collapsing._over_cast(sql, columns, wide) if known[(name, into)] else none) }}
+{% endmacro %}
+
+
+{#
+    Returns SQL over old, new and `wide` that tells where doubles give what Spark gives for the SQL of `combine`, because it divides integers:
+    there a quotient is a double. Over decimals, which bigint is cast to, it has six digits. None where it divides none, or decimals.
+#}
+{% macro _sql_is_exact_in_doubles(settings, name, columns) %}
+    {% set condition, exact = collapsing._check_combined(settings, name, columns), ['abs(wide) < 9007199254740992D'] %}
+    {% do return(none) if '/' not in condition or 'decimal(' in condition %}
+    {% for column in columns if collapsing._reads_column(condition, column.name) %}
+        {% do return(none) if column.dtype.startswith('decimal') %}
+        {% for row in ['old.', 'new.'] if column.dtype == 'bigint' %}
+            {% set read = 'cast(' ~ row ~ adapter.quote(column.name) ~ ' as double)' %}
+            {% do exact.append('coalesce(abs(' ~ read ~ ') < 9007199254740992D, true)') %}
+        {% endfor %}
+    {% endfor %}
+    {{ return(exact | join(' and ')) }}
 {% endmacro %}
 
 

@@ -18,7 +18,7 @@
 #}
 
 
-{# Returns the sides that this model reads, the first one first; `read` as _watermarks_of has it. _take_columns adds columns. #}
+{# Returns the sides that this model reads, the first one first; `read` is that of _watermarks_of. _take_columns adds columns. #}
 {% macro _sides(settings, read) %}
     {% set given = graph.nodes[model.unique_id].collapsing_sides %}
     {#- a ledger may be several sides, which have to see the same batches of it -#}

@@ -5,19 +5,29 @@
 #}
 
 
-{# Returns how far a joined ledger that has the batches `batches` has read the ledgers under it, {unique_id: batch}. #}
+{#
+    Returns how far a joined ledger that has the batches `batches` has read the ledgers under it, {unique_id: batch}, as `read`, and `last` and
+    `builds` as _manifest_of has them.
+#}
 {% macro _watermarks_of(ledger, batches) %}
+    {% set found = {'read': {}, 'last': 0, 'builds': []} %}
     {% set manifest = collapsing._manifest_table(ledger) if batches else none %}
-    {% do return({}) if manifest is none %}
+    {% do return(found) if manifest is none %}
     {% set sql %}
         select
             substring_index(block, ':', 1) as side,
-            max(try_cast(substring_index(block, ':', -1) as int)) as upto
+            max(try_cast(substring_index(block, ':', -1) as int)) as upto,
+            max(planned_in) as last,
+            to_json(collect_set(build)) as builds
         from {{ manifest }}
-        where {{ collapsing._sql_is_folded(batches) }}
+        where {{ collapsing._sql_is_committed(batches) }}
         group by 1
     {% endset %}
-    {{ return(dict(collapsing._rows_of(sql) | map('list'))) }}
+    {% for side, upto, last, builds in collapsing._rows_of(sql) %}
+        {#- the rows without a block are those of the batches themselves -#}
+        {% do found.read.update({side: upto}) if side else found.update({'last': last, 'builds': fromjson(builds)}) %}
+    {% endfor %}
+    {{ return(found) }}
 {% endmacro %}
 
 
@@ -58,18 +68,22 @@
         whole    whether all rows are written anew, and nothing is to be cancelled
         reads    whether a batch is to be written
         has_other_rules   whether the table is marked with other rules than those of the settings
+    `watermarks` as _watermarks_of returns them.
     A table that no longer fits is rebuilt as a new base where its columns stay, so that readers never lose it; else it is
     created again.
 #}
-{% macro _plan_joined_table(ledger, settings, sides, batches, stale) %}
+{% macro _plan_joined_table(ledger, settings, sides, batches, stale, watermarks) %}
     {% set existing = load_relation(ledger) %}
     {% set described = collapsing._describe(ledger) if existing is not none and not existing.is_view else none %}
     {% do collapsing._check_no_ledger(ledger, described) %}
+    {% set build = collapsing._property_in(described, 'collapsing.build') if described else none %}
     {% set fits = described and collapsing._is_appendable(ledger, described) %}
     {% if described and not fits %}
         {% set stale = 'its table is not one that this package has created, in the format of the model' %}
     {% elif described and collapsing._changed_rules(described, settings) %}
         {% set stale = 'its settings or the ledgers that it reads are not those that it was built from' %}
+    {% elif described and batches and not (stale or collapsing._is_of_this_table(watermarks, batches, build)) %}
+        {% set stale = 'its manifest was not written for the rows that it has now' %}
     {% endif %}
     {% set unread = collapsing._sides_with_news(sides) %}
     {#- a run of the first ledger without news may have added columns -#}
@@ -93,12 +107,15 @@
     ) if stale %}
     {#- a table without batches is marked with the rules that its first rows follow -#}
     {% set stored_rules = collapsing._property_in(described, 'collapsing.rules') if described else none %}
+    {% set has_other_rules = stored_rules != collapsing._rules_of(settings) %}
+    {% do collapsing._warn_of_views() if described and (is_changed or has_other_rules) %}
     {% set created = not fits or is_changed or (stale and not batches) %}
     {% set whole = created or not batches or stale or should_full_refresh() %}
     {% do collapsing._read_from_start(sides) if whole %}
     {{ return({
         'is_due': true, 'created': created, 'rebuild': whole and not created and batches is not none, 'whole': whole, 'added': [],
-        'has_other_rules': stored_rules != collapsing._rules_of(settings),
+        'build': invocation_id if created else build,
+        'has_other_rules': has_other_rules,
         'wanted': wanted, 'stored': (wanted if created else described.columns) | map(attribute='name') | list,
         'reads': not flags.EMPTY and (not whole or sides[0].upto > 0 or (batches is not none and not created))
     }) }}

@@ -17,9 +17,10 @@
     {%- do collapsing._drop_covered(ledger, batches) -%}
 
     {#- which batches of which side are unread; whether what is there still fits them and the settings -#}
-    {%- set sides = collapsing._sides(settings, collapsing._watermarks_of(ledger, batches)) -%}
+    {%- set watermarks = collapsing._watermarks_of(ledger, batches) -%}
+    {%- set sides = collapsing._sides(settings, watermarks.read) -%}
     {%- set stale = collapsing._reset_if_stale(sides, batches) -%}
-    {%- set table = collapsing._plan_joined_table(ledger, settings, sides, batches, stale) -%}
+    {%- set table = collapsing._plan_joined_table(ledger, settings, sides, batches, stale, watermarks) -%}
     {%- do collapsing._check_not_fed_on(model, 'built anew') if batches and (table.rebuild or table.created) -%}
     {%- set batch = {'committed': false} -%}
 
@@ -32,7 +33,7 @@
         {%- set rows = collapsing._rows_of_joined(ledger, sides, table, batch) -%}
 
         {#- the manifest says how far each side is read: it counts once the batch is committed -#}
-        {%- do collapsing._write_manifest(ledger, settings, batch, -batch.number if table.rebuild else batch.number, begun_at) -%}
+        {%- do collapsing._write_manifest(ledger, settings, table, batch, begun_at) -%}
         {#- rows of other rules: until they are there, the property has rules that no settings have, so that a run after a kill rebuilds -#}
         {%- set rules, changes_rules = collapsing._rules_of(settings), table.rebuild and table.has_other_rules -%}
         {%- do collapsing._set_properties(ledger, {'collapsing.rules': collapsing._as_property(dict(rules, join={}))}) if changes_rules -%}
@@ -43,8 +44,7 @@
     {%- set line = collapsing._summary_of_joined(batch, sides) -%}
     {%- do collapsing._say(model.name, line) if batch.committed -%}
     {%- do store_result('main', response=line) -%}
-    {%- set batches = none if table.created else batches -%}
-    {%- do collapsing._pass_on_batches(ledger, batches, batch) if not table.rebuild and not settings.optimize -%}
+    {%- do collapsing._pass_on_batches(ledger, none if table.created else batches, batch) if not table.rebuild and not settings.optimize -%}
 
     {%- do collapsing._optimize_if_due(ledger, settings) if batch.committed -%}
     {%- do apply_grants(ledger, config.get('grants'), should_revoke=should_revoke(existing, full_refresh_mode=true)) -%}

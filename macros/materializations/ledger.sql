@@ -25,22 +25,24 @@
     {%- set batches = none if table.rebuild or table.created else batches -%}
 
     {#- plan: which rows are unread, which blocks they make up, whether any is bad -#}
-    {%- do collapsing._check_manifest(ledger, settings, batches) -%}
     {%- set manifest = collapsing._manifest_of(ledger, batches, with_blocks=true) -%}
+    {%- do collapsing._check_manifest(model.name, collapsing._wrong_manifest(ledger, settings, batches, manifest, table.build)) -%}
     {%- do collapsing._check_changed_blocks(sql, ledger, settings, columns, batches, manifest) -%}
     {%- set unread = collapsing._cache_unread(sql, ledger, settings, columns, manifest.folded, number) -%}
     {%- set batch = collapsing._plan_batch(unread, ledger, settings, columns, number, manifest) -%}
-    {%- do collapsing._prepare_table(ledger, settings, table) -%}
+    {#- a table that is created anew goes once its rows are classified: what their SQL cannot compute stops the run before -#}
+    {%- do collapsing._prepare_table(ledger, settings, table) if not (table.created and batch.rows) -%}
 
     {%- if batch.rows or table.rebuild -%}
         {#- classify every unread row, with one lookup of the keys; all that is written follows from these rows -#}
         {%- set looked_up = ledger if batches else none -%}
         {%- set classified = collapsing._cache_classified(unread.view, looked_up, settings, columns, batch) -%}
         {%- set rows = collapsing._rows_to_append(classified, looked_up, settings, columns, batch.voided) -%}
+        {%- do collapsing._prepare_table(ledger, settings, table) if table.created -%}
 
         {#- the manifest says what the batch takes and appends: it counts once the batch is committed -#}
         {%- if settings.block or table.rebuild or not collapsing._is_empty(batch) -%}
-            {%- do collapsing._write_manifest(ledger, settings, batch, -batch.number if table.rebuild else batch.number, begun_at) -%}
+            {%- do collapsing._write_manifest(ledger, settings, table, batch, begun_at) -%}
             {%- do collapsing._write_rejects(unread.view, ledger, settings, columns, batch) if settings.block -%}
             {%- do collapsing._commit(ledger, settings, table, batch, rows) -%}
         {%- endif -%}

@@ -26,8 +26,8 @@
         {%- if table.rebuild -%}
             {%- set view = collapsing._cache(projection, 'partials', partials) -%}
             {%- do collapsing._drop_covered(projection, table.batches) -%}
-            {#- until the partials are there, the property fits no settings: a run after a kill rebuilds, and so does a rollup that reads the old ones -#}
-            {%- do collapsing._set_properties(projection, {'collapsing.projection': collapsing._as_property({})}) -%}
+            {#- until the partials are there, the property has no signature: a run after a kill rebuilds, and so does a rollup that reads the old ones -#}
+            {%- do collapsing._set_properties(projection, {'collapsing.projection': collapsing._as_property(table.unsigned)}) -%}
             {%- do collapsing._write_base(projection, table.upto, 'select * from ' ~ view) -%}
             {%- do collapsing._set_properties(projection, table.properties) -%}
             {%- do collapsing._drop_cached(projection, model) -%}

@@ -41,11 +41,15 @@
     {% do collapsing._check_optimizable(settings) if settings %}
     {% do collapsing._check_not_fed_on(node, 'optimized') if settings %}
     {#- by policy such a ledger is left out before -#}
-    {% do collapsing._check_no_changed_rules(node.name, collapsing._changed_since(collapsing._describe(relation), settings))
-        if settings and not policy %}
+    {% set described = collapsing._describe(relation) if settings %}
+    {% if settings and not policy %}
+        {% do collapsing._check_no_changed_rules(node.name, collapsing._changed_since(described, settings)) %}
+        {% do collapsing._check_manifest(node.name, collapsing._wrong_manifest_of(relation, settings, described)) %}
+    {% endif %}
     {% set batches = collapsing._batches_of(relation) %}
-    {% do collapsing._check_manifest(relation, settings, batches) if settings %}
-    {% set due = collapsing._due_by_policy(relation, settings, batches, keep_batches, policy) %}
+    {% set upto = none if policy or not dry_run
+        else collapsing._last_to_fold(node, relation, settings, batches, keep_batches, dry_run) %}
+    {% set due = collapsing._due_by_policy(relation, settings, batches, keep_batches, policy, upto) %}
     {% set note = ' (dry run: nothing was changed)' if dry_run and due.is_due else '' %}
     {% do collapsing._say(node.name, due.says ~ note) if policy or dry_run %}
     {% if not dry_run and (due.is_due or not policy) %}
@@ -62,12 +66,13 @@
 
 {#
     Returns {is_due, says}: whether a ledger, or a projection (without `settings`), is to be optimized, and in words why. Without a policy it is where
-    there is something to fold. A projection has no dead rows: its partials are merged once there are many batches of them.
+    there is something to fold. A projection has no dead rows: its partials are merged once there are many batches of them. `upto`
+    is the last batch that would be folded, if that is asked for.
 #}
-{% macro _due_by_policy(relation, settings, batches, keep_batches, policy) %}
+{% macro _due_by_policy(relation, settings, batches, keep_batches, policy, upto=none) %}
     {#- a ledger has each number after its base, a projection only some, of which a format with a log does not tell -#}
     {% set later = [] if not batches else batches.later if settings else collapsing._batches_with_rows(relation, batches) %}
-    {% set count = [later | length - keep_batches, 0] | max %}
+    {% set count = [later | length - keep_batches, 0] | max if upto is none else later | select('le', upto) | list | length %}
     {% do return({'is_due': count > 0, 'says': 'batches after the base to fold: ' ~ count}) if not count or not policy %}
     {% set says = count ~ ' of ' ~ policy.batches ~ ' batches after the base' %}
     {% if settings %}
@@ -105,8 +110,12 @@
     {% elif kind == 'ledger' and collapsing._keeps_what_it_reads(collapsing._ledger_settings(node)) %}
         {{ return("without the setting 'block' its runs would append again what optimize leaves out") }}
     {% endif %}
-    {% do return('its rows were folded by other settings')
-        if kind == 'ledger' and collapsing._changed_since(collapsing._describe(relation), collapsing._ledger_settings(node)) %}
+    {% if kind == 'ledger' %}
+        {% set described, settings = collapsing._describe(relation), collapsing._ledger_settings(node) %}
+        {% do return('its rows were folded by other settings') if collapsing._changed_since(described, settings) %}
+        {% set wrong = collapsing._wrong_manifest_of(relation, settings, described) %}
+        {% do return(wrong) if wrong %}
+    {% endif %}
     {% set fed = collapsing._ledger_fed_by(node) if kind == 'ledger' %}
     {{ return("the ledger '" ~ fed[0].name ~ "' is fed by its changes" if fed else none) }}
 {% endmacro %}
@@ -129,6 +138,24 @@
 {% endmacro %}
 
 
+{# Returns the last batch that an optimize folds of a ledger, or of a projection (without `settings`); 0 where there is none. #}
+{% macro _last_to_fold(node, relation, settings, batches, keep_batches, dry_run=false) %}
+    {% do return(0) if not batches %}
+    {% set limit = namespace(upto=batches.last - keep_batches) %}
+    {% if not settings %}
+        {% set old = collapsing._batches_with_rows(relation, batches) %}
+        {% set limit.upto = (old[:[old | length - keep_batches, 0] | max] or [0])[-1] %}
+    {% endif %}
+    {% set limit.upto = collapsing._last_read_by_all(node, relation, batches, limit.upto, dry_run) if limit.upto > 0 else 0 %}
+    {#- a batch is not folded without the later batch that takes it back: readers cannot skip a part of a base -#}
+    {% set undone = collapsing._manifest_of(relation, batches).undone if settings else [] %}
+    {% for pair in undone if pair[1] <= limit.upto < pair[0] %}
+        {% set limit.upto = pair[1] - 1 %}
+    {% endfor %}
+    {{ return(limit.upto) }}
+{% endmacro %}
+
+
 {#
     Folds the oldest batches of a ledger into its base: the rows that OPTIMIZE FINAL leaves of them, sorted by key. The newest
     `keep_batches` stay as they are, for as_of, and so do those that a projection or joined ledger has not read, and a batch whose undo stays.
@@ -136,14 +163,7 @@
 {% macro _optimize_ledger(node, ledger, settings, keep_batches) %}
     {% set batches = collapsing._batches_of(ledger) %}
     {% do collapsing._drop_covered(ledger, batches) %}
-    {% set manifest = collapsing._manifest_of(ledger, batches) %}
-    {% set limit = namespace(upto=0) %}
-    {% set limit.upto = collapsing._last_read_by_all(node, ledger, batches, batches.last - keep_batches) if batches else 0 %}
-    {#- a batch is not folded without the later batch that takes it back: readers cannot skip a part of a base -#}
-    {% for pair in manifest.undone if pair[1] <= limit.upto < pair[0] %}
-        {% set limit.upto = pair[1] - 1 %}
-    {% endfor %}
-    {% set upto = limit.upto %}
+    {% set upto = collapsing._last_to_fold(node, ledger, settings, batches, keep_batches) %}
     {#- a table that was created again goes on from earlier numbers: a base of nothing would hide that it is new -#}
     {% if not batches or not batches.later | select('le', upto) | list %}
         {% set base = ': the base stands for those up to ' ~ batches.base if batches and batches.base else '' %}
@@ -151,7 +171,8 @@
     {% else %}
         {% do collapsing._merge_manifests(ledger, batches, upto) %}
         {% set names = collapsing._describe(ledger).columns | map(attribute='name') | list %}
-        {% set rows = collapsing._rows_to_fold(ledger, settings, batches, upto, manifest.undone) %}
+        {% set undone = collapsing._manifest_of(ledger, batches).undone %}
+        {% set rows = collapsing._rows_to_fold(ledger, settings, batches, upto, undone) %}
         {#- of an engine that appends older rows as well, a later batch may have one of a key that a tombstone keeps deleted -#}
         {% set keeps = collapsing._engine(settings).keeps_every_row and upto < batches.last %}
         {% set base = collapsing._base_rows(rows, dict(settings, tombstone_retention=none) if keeps else settings, names, upto) %}

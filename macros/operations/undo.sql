@@ -10,8 +10,9 @@
         {% set settings = collapsing._ledger_settings(node) %}
         {% do collapsing._check_undo(node, settings, batch, {'redo': redo, 'unread': unread, 'dry_run': dry_run}) %}
         {% set ledger = collapsing._built_relation(node) %}
-        {% do collapsing._check_no_changed_rules(node.name, collapsing._changed_since(collapsing._describe(ledger), settings)) %}
-        {% do collapsing._check_manifest(ledger, settings, collapsing._batches_of(ledger)) %}
+        {% set described = collapsing._describe(ledger) %}
+        {% do collapsing._check_no_changed_rules(node.name, collapsing._changed_since(described, settings)) %}
+        {% do collapsing._check_manifest(node.name, collapsing._wrong_manifest_of(ledger, settings, described)) %}
         {% do collapsing._acquire_lock(node.name, ledger) if not dry_run %}
         {% set batches = collapsing._batches_of(ledger) %}
         {% set undo = collapsing._plan_undo(batches, collapsing._manifest_of(ledger, batches), batch, redo) %}
@@ -19,7 +20,7 @@
         {% if undo.needless or undo.target and dry_run %}
             {% do collapsing._say(node.name, undo.says ~ (' (dry run: nothing was changed)' if undo.target else '')) %}
         {% elif undo.target %}
-            {% do collapsing._append_undo(node, ledger, settings, batches, undo, unread) %}
+            {% do collapsing._append_undo(node, ledger, settings, described, batches, undo, unread) %}
         {% endif %}
         {% do collapsing._release_lock(ledger) if not dry_run %}
         {% do collapsing._raise(node.name, undo.says) if undo.is_error %}
@@ -73,14 +74,17 @@
 
 
 {# Appends what _plan_undo has planned, with its manifest before it. #}
-{% macro _append_undo(node, ledger, settings, batches, undo, unread) %}
+{% macro _append_undo(node, ledger, settings, described, batches, undo, unread) %}
     {% do collapsing._drop_covered(ledger, batches) %}
     {% set number, begun_at = batches.last + 1, modules.datetime.datetime.utcnow() %}
     {% set negation = collapsing._negation(ledger, settings, undo.target, number) %}
     {% set counts = collapsing._rows_of(
         'select count_if(ledger_sign = 1), count_if(ledger_sign = -1) from (' ~ negation ~ ')'
     )[0] %}
-    {% set batch = {'number': number, 'states': counts[0], 'cancels': counts[1], 'tombstones': 0} %}
+    {% set batch = {
+        'number': number, 'build': collapsing._property_in(described, 'collapsing.build'),
+        'states': counts[0], 'cancels': counts[1], 'tombstones': 0
+    } %}
     {% do collapsing._write_manifest_rows(
         ledger, batch, number, begun_at, ['(null, 0L, null)'], {'undoes': undo.target, 'unread': unread}
     ) %}

@@ -6,8 +6,7 @@
 
     source    relation of the ledger or the source projection, or a subquery of its rows
     settings  as _projection_settings returns them
-    types     over a ledger the Spark type of each measure's argument by measure name, as _argument_types returns them; over a
-              projection the type of each of its columns, as _types_of returns them
+    types     as _types_to_sum returns them
     span      {after, upto, number}: batch numbers, number that of the rows that are appended; with `after` none all is read
     source_projection   settings of the projection that is read; none over a ledger
 #}
@@ -188,6 +187,21 @@ added as (
     where {{ read }}
 )
 {%- endmacro %}
+
+
+{#
+    Returns Spark types: over a ledger that of each measure's argument, by the measure's name; over a projection those of the sums that the
+    measures add up, by their columns. A table's property has them, of which some metastores take no more than 4,000 characters.
+#}
+{% macro _types_to_sum(source, settings, source_projection) %}
+    {% do return(collapsing._argument_types(source, settings)) if not source_projection %}
+    {% set of_source, types = collapsing._types_of(source), {} %}
+    {% for measure in collapsing._aggregates(settings.measures) %}
+        {% set sum = 'ledger_sum_' ~ collapsing._source_measure(measure, source_projection).name %}
+        {% do types.update({sum: of_source[sum]}) if sum in of_source %}
+    {% endfor %}
+    {{ return(types) }}
+{% endmacro %}
 
 
 {#

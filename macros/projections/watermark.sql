@@ -5,7 +5,7 @@
         types         as _project takes them
         batches       as _batches_of returns it of the projection
         rebuild       whether what it has is to be replaced, in one commit, by a base that is read from the whole of its source
-        properties    what a rebuilt table is marked with
+        properties    what a rebuilt table is marked with; `unsigned` is that of the rows that are there until then, without signature
     A table that no longer fits, because its source was rebuilt or its settings have changed, is rebuilt: as a new base if its columns
     stay the same, so that readers never lose it; otherwise the table is created again.
 #}
@@ -25,8 +25,10 @@
         {{ return({'after': none, 'upto': 0, 'batches': none, 'rebuild': false}) }}
     {% endif %}
     {% do collapsing._say(model.name, stale ~ ': building it again from the whole of ' ~ source.identifier) if stale %}
+    {% set shown = local_md5(tojson(settings)) %}
     {% if described and not stale and not should_full_refresh() %}
         {% do collapsing._check_quotients(settings, described.columns) %}
+        {% do collapsing._show_other_quotients(projection, dict(built_from, shown=shown)) if built_from.shown != shown %}
         {{ return({
             'after': read.last if read else none, 'upto': upto, 'number': upto, 'batches': read, 'rebuild': false,
             'types': collapsing._property_in(described, 'collapsing.types')
@@ -34,32 +36,45 @@
     {% endif %}
 
     {% set session = collapsing._check_projection_sql(source, settings, source_projection) %}
-    {% set types = collapsing._types_of(source) if source_projection else collapsing._argument_types(source, settings) %}
-    {% set name = collapsing._plain(source) | string %}
-    {% set built = {'signature': signature, 'source': name, 'build': invocation_id, 'session': session} %}
-    {% do built.update({'shards': collapsing._shards_of(model)}) if collapsing._shards_of(model) %}
+    {% set types = collapsing._types_to_sum(source, settings, source_projection) %}
+    {% set built = {
+        'signature': signature, 'source': collapsing._plain(source) | string, 'build': invocation_id, 'session': session,
+        'settings': collapsing._settings_stored(settings), 'shown': shown, 'shards': collapsing._shards_of(model)
+    } %}
     {% set properties = {
         'collapsing.projection': collapsing._as_property(built), 'collapsing.types': collapsing._as_property(types)
     } %}
-    {% set all = {'after': none, 'upto': upto, 'number': upto, 'types': types, 'batches': none, 'rebuild': false} %}
+    {% set all = {
+        'after': none, 'upto': upto, 'number': upto, 'types': types, 'batches': none, 'rebuild': false, 'unsigned': dict(built_from, signature=none)
+    } %}
     {% set columns = collapsing._columns_of_query(collapsing._project(source, settings, types, all, source_projection)) %}
     {% set columns = collapsing._stored_columns(columns, projection) %}
     {% do collapsing._check_quotients(settings, columns) %}
     {% do collapsing._check_contract(columns) %}
+    {% do collapsing._warn_of_views() if described and (built_from.shown != shown or described.columns != columns) %}
     {% if read and upto >= read.last and upto != read.base and described.columns == columns
         and collapsing._is_appendable(projection, described) %}
         {{ return(dict(all, rebuild=true, number=-upto, batches=read, properties=properties)) }}
     {% endif %}
-    {% do collapsing._warn_of_views() if described and described.columns != columns %}
-    {% do collapsing._check_absent(model.name, projection) %}
-    {% do collapsing._recreate(projection, columns, properties) %}
-    {% do collapsing._check_collations(projection, columns) %}
+    {% do collapsing._create_projection(projection, columns, properties) %}
     {{ return(all) }}
 {% endmacro %}
 
 
-{# Raises an error where the schema has given text columns a collation of its own: groups that differ would become one. #}
-{% macro _check_collations(projection, columns) %}
+{# Marks a projection as one that shows the quotients of its settings, for which nothing is stored, and warns about its views. #}
+{% macro _show_other_quotients(projection, built) %}
+    {% do collapsing._warn_of_views() %}
+    {% do collapsing._set_properties(projection, {'collapsing.projection': collapsing._as_property(built)}) %}
+{% endmacro %}
+
+
+{#
+    Creates a projection's table, empty. Raises an error where the schema has given text columns a collation of its own: groups that differ
+    would become one.
+#}
+{% macro _create_projection(projection, columns, properties) %}
+    {% do collapsing._check_absent(model.name, projection) %}
+    {% do collapsing._recreate(projection, columns, properties) %}
     {% set stored = collapsing._types_of(projection) %}
     {% for column in columns if collapsing._has_collation(stored[column.name]) and not collapsing._has_collation(column.dtype) %}
         {% do adapter.drop_relation(projection) %}
@@ -165,7 +180,7 @@
 {% endmacro %}
 
 
-{# Warns about views over a projection that this command does not build: their SQL was made for its old columns. #}
+{# Warns about views over this model that the command does not build: their SQL was made for its old columns and settings. #}
 {% macro _warn_of_views() %}
     {% set views = [] %}
     {% for node in graph.nodes.values() if model.unique_id in node.depends_on.nodes and node.resource_type == 'model'
@@ -173,7 +188,7 @@
         {% do views.append(node.name) %}
     {% endfor %}
     {% do collapsing._warn(
-        model.name, "its columns or types have changed: run the views that read it again: " ~ views | join(', ')
+        model.name, "its columns or settings have changed: run the views that read it again: " ~ views | join(', ')
     ) if views %}
 {% endmacro %}
 
@@ -195,14 +210,21 @@
 {#
     Returns a hash of what a projection is built from: its settings, the models that it reads and, over a source projection, the build of that
     one. Batch numbers cannot tell two builds apart: a rebuilt source projection ends with the ledger's last batch, and may have ended with it
-    before. Quotients are left out, because nothing is stored for them. Raise `layout` when the same settings come to store other columns.
+    before. Raise `layout` when the same settings come to store other columns.
 #}
 {% macro _signature(settings, source, source_projection) %}
-    {% set built = dict(settings, measures=collapsing._aggregates(settings.measures)) %}
     {#- with --defer that of another environment -#}
     {% set table = load_relation(collapsing._plain(source)) if source_projection else none %}
     {% set build = collapsing._property_in(collapsing._describe(table), 'collapsing.projection') if table else none %}
+    {#- without what is shown of it alone -#}
+    {% do build.pop('shown', none) if build %}
     {{ return(local_md5(tojson({
-        'layout': 4, 'settings': built, 'reads': model.depends_on.nodes, 'source_builds': [build] if source_projection else []
+        'layout': 4, 'settings': collapsing._settings_stored(settings), 'reads': model.depends_on.nodes, 'source_builds': [build] if source_projection else []
     }))) }}
+{% endmacro %}
+
+
+{# Returns a hash of what a projection's partials are made by: its settings without quotients, for which nothing is stored. #}
+{% macro _settings_stored(settings) %}
+    {{ return(local_md5(tojson(dict(settings, measures=collapsing._aggregates(settings.measures))))) }}
 {% endmacro %}

@@ -61,6 +61,15 @@
 {% endmacro %}
 
 
+{# Raises an error where a macro is to read a stage that is ephemeral, of which only a run of the ledger has the rows. #}
+{% macro _check_not_ephemeral(asked_by, node, stage) %}
+    {% if stage.is_cte %}
+        {% set name = stage.identifier.removeprefix('__dbt__cte__') %}
+        {{ collapsing._raise(node.name, asked_by ~ " reads the stage '" ~ name ~ "', which is ephemeral: make it a view") }}
+    {% endif %}
+{% endmacro %}
+
+
 {# Returns the nodes of the graph that a ledger's model reads: its stage, and rarely something else. #}
 {% macro _stages_of(node) %}
     {% set found = [] %}

@@ -139,6 +139,10 @@
             settings.model, "setting 'tombstone_retention' is subtracted from the greatest version: it needs a 'version' of one column; given: "
             ~ (settings.version | join(', ') or 'nothing')
         ) }}
+    {% elif not settings.has_deletes %}
+        {{ collapsing._raise(
+            settings.model, "setting 'tombstone_retention' has no effect without deletes, which leave tombstones: remove it, or set 'is_deleted' or 'sign'"
+        ) }}
     {% endif %}
 {% endmacro %}
 

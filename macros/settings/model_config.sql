@@ -5,6 +5,10 @@
     {#- a mapping in a call may end in two braces as well, but then the call continues -#}
     {% set blocks = '(?s)\\{\\{.*?\\}\\}(?!\\s*[),\\]}])|\\{%.*?%\\}|\\{#.*?#\\}|/\\*.*?\\*/|--[^\\n]*' %}
     {% set rest = modules.re.sub(blocks, '', model.raw_code) %}
+    {#- what other calls have rendered is around the query; ephemeral models come before it -#}
+    {% set parts = sql.rpartition(graph.nodes[model.unique_id].get('collapsing_query', '?')) %}
+    {% set around = modules.re.sub(blocks, '', parts[2] if '__dbt__cte__' in parts[0] else parts[0] ~ parts[2]) %}
+    {% set rest = rest if rest.strip() else around %}
     {% if rest.strip() %}
         {{ collapsing._raise(
             model.name, 'its SQL must be {{ collapsing.' ~ kind ~ "(ref('...')) }} and nothing else, and has: " ~ rest.split() | join(' ')
@@ -49,18 +53,36 @@
 #}
 {% macro _warn_of_misuse(results) %}
     {% for result in results if execute and collapsing._may_write() and result.node.resource_type == 'model' %}
-        {% set node, code = result.node, result.node.raw_code or '' %}
-        {% set is_ours = collapsing._is_built_here(node) %}
-        {% if collapsing._kind_if_any(node) and not is_ours %}
+        {% set node = result.node %}
+        {% if collapsing._kind_if_any(node) and not collapsing._is_built_here(node) %}
             {% do collapsing._warn(node.name, collapsing._no_call(node)) %}
-        {% elif not is_ours and not modules.re.search('\\bcollapsing\\.\\w|\\{#-?\\s*collapsing: raw\\b', code) %}
-            {% for read in collapsing._sources_of(node) %}
+        {% else %}
+            {% for read in collapsing._read_raw(node) | unique %}
                 {% do collapsing._warn(
-                    node.name, "it reads the table of '" ~ read.name
+                    node.name, "it reads the table of '" ~ read
                     ~ "', in which an updated key has three rows: use {{ collapsing.final(ref('"
-                    ~ read.name ~ "')) }}, or, to read the table itself, write {" ~ '# collapsing: raw #' ~ '} into the model'
+                    ~ read ~ "')) }}, or, to read the table itself, write {" ~ '# collapsing: raw #' ~ '} into the model'
                 ) %}
             {% endfor %}
         {% endif %}
     {% endfor %}
+{% endmacro %}
+
+
+{# Returns the names of the ledgers and projections whose tables a model reads as they are, itself or through ephemeral models. #}
+{% macro _read_raw(node) %}
+    {% set code, found = node.raw_code or '', [] %}
+    {% do return([]) if modules.re.search('\\{#-?\\s*collapsing: raw\\b', code) %}
+    {#- without comments: dbt reads `-- depends_on: {{ ref(...) }}` in them -#}
+    {% set code = modules.re.sub('(?s)\\{#.*?#\\}|/\\*.*?\\*/|--[^\\n]*', '', code) %}
+    {% set has_call = modules.re.search('\\bcollapsing\\.\\w', code) is not none %}
+    {% for read in collapsing._sources_of(node) if not collapsing._is_built_here(node) %}
+        {#- of several models one may be read by a macro, and another as its table -#}
+        {% set is_shown = '\\{\\{-?\\s*ref\\(([^)]*,)?\\s*[\'"]' ~ modules.re.escape(read.name) ~ '[\'"][^)]*\\)\\s*-?\\}\\}' %}
+        {% do found.append(read.name) if not has_call or modules.re.search(is_shown, code) %}
+    {% endfor %}
+    {% for id in node.depends_on.nodes if id in graph.nodes and graph.nodes[id].config.materialized == 'ephemeral' %}
+        {% do found.extend(collapsing._read_raw(graph.nodes[id])) %}
+    {% endfor %}
+    {{ return(found) }}
 {% endmacro %}

@@ -160,15 +160,17 @@
 
 {#
     Returns the last batch, `upto` at most, that all readers of a ledger or projection have read: its projections, and joined
-    ledgers. One that has read an earlier table alone is built again, whatever becomes of these batches.
+    ledgers. One that has read an earlier table alone is built again, whatever becomes of these batches; one to which the others add
+    nothing is marked as having read them, but not in a dry run.
 #}
-{% macro _last_read_by_all(node, source, batches, upto) %}
+{% macro _last_read_by_all(node, source, batches, upto, dry_run=false) %}
     {% set limit = namespace(upto=upto) %}
     {% for reader in collapsing._readers_of(node) %}
         {% set relation = collapsing._relation_if_any(reader) %}
         {% set read, is_joined = collapsing._watermark_of_reader(reader, node), collapsing._is_joined(reader) %}
         {% if read is not none and read < limit.upto and not 0 < read < batches.first
-            and (is_joined or not collapsing._mark_as_read(relation, source, read, limit.upto)) %}
+            and (is_joined or collapsing._adds_something(source, read, limit.upto)
+                or not (dry_run or collapsing._mark_as_read(relation, read, limit.upto))) %}
             {% do collapsing._say(
                 node.name, ('joined ledger' if is_joined else 'projection') ~ " '" ~ reader.name
                 ~ "' has read up to batch " ~ read ~ ': later batches are kept'
@@ -184,24 +186,28 @@
 {% macro _watermark_of_reader(reader, node) %}
     {% set relation = collapsing._relation_if_any(reader) %}
     {% set batches = collapsing._batches_of(relation) if relation is not none else none %}
-    {% do return(collapsing._watermarks_of(relation, batches).get(node.unique_id)) if batches and collapsing._is_joined(reader) %}
-    {{ return(batches.last if batches else none) }}
+    {% do return(none) if not batches %}
+    {% do return(collapsing._watermarks_of(relation, batches).read.get(node.unique_id)) if collapsing._is_joined(reader) %}
+    {{ return(batches.last) }}
 {% endmacro %}
 
 
 {#
-    Marks a projection as having read the batches after the one that it has read last, if they have nothing to add to it and no run is writing
-    it; returns whether it has done so. A base of later batches says nothing about these batches alone: a projection reads it as a whole.
+    Returns whether the batches (after, upto] have something to add to a projection that reads them. A base of later batches says nothing
+    about these batches alone: a projection reads it as a whole. Tombstones of a ledger count for nothing.
 #}
-{% macro _mark_as_read(projection, source, after, upto) %}
-    {#- tombstones of a ledger count for nothing -#}
+{% macro _adds_something(source, after, upto) %}
     {% set counting = ' and ledger_sign <> 0' if collapsing._kind_if_any(collapsing._model_of(source)) == 'ledger' else '' %}
-    {% if collapsing._rows_of(
+    {{ return(collapsing._rows_of(
         'select 1 from ' ~ source ~ ' where ledger_batch < ' ~ -after ~ ' or (ledger_batch > ' ~ after ~ ' and ledger_batch <= ' ~ upto
         ~ counting ~ ') limit 1'
-    ) or not (collapsing._is_sole_writer() or collapsing._create_lock(projection).run == invocation_id) %}
-        {{ return(false) }}
-    {% endif %}
+    ) | length > 0) }}
+{% endmacro %}
+
+
+{# Marks a projection as having read the batches (after, upto], unless a run is writing it; returns whether it has done so. #}
+{% macro _mark_as_read(projection, after, upto) %}
+    {% do return(false) if not (collapsing._is_sole_writer() or collapsing._create_lock(projection).run == invocation_id) %}
     {% set batches = collapsing._batches_of(projection) %}
     {% set is_unchanged = batches and batches.last == after %}
     {% do collapsing._append_empty(projection, upto) if is_unchanged %}

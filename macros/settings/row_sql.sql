@@ -19,7 +19,7 @@
     {% set condition = condition ~ (' ' ~ sql if collapsing._is_abbreviated(condition)) %}
     {% if collapsing._is_refused(plan) %}
         {% set said = modules.re.match('(?s)\\S*Exception: (.*?)( SQLSTATE|; line |\\n\\W?[A-Z]\\w+ \\[|$)', plan).group(1) %}
-        {% set wrong = 'Spark says: ' ~ modules.re.sub('`ledger_other`.`ledger_other`, |, `ledger_other`.`ledger_other`', '', said.split() | join(' ')) %}
+        {% set wrong = 'Spark says: ' ~ modules.re.sub('`ledger_(one|other)`.`ledger_other`, |, `ledger_(one|other)`.`ledger_other`', '', said.split() | join(' ')) %}
     {% else %}
         {% set wrong = collapsing._changing_part(condition, sql) %}
     {% endif %}
@@ -71,10 +71,12 @@
         {% do collapsing._check_combined(settings, name, kept) %}
     {% endfor %}
     {% if settings.tombstone_retention is not none %}
-        {% set version = columns | selectattr('name', 'equalto', settings.version[0]) | list %}
+        {#- it is subtracted from the greatest version of many rows: it names no column of one -#}
+        {% set version = columns | selectattr('name', 'equalto', settings.version[0]) | first %}
         {% do collapsing._check_row_sql(
-            settings.model, 'tombstone_retention', adapter.quote(settings.version[0]) ~ ' - (' ~ settings.tombstone_retention ~ ')',
-            settings.tombstone_retention, collapsing._two_rows('stored', version, 'ledger_other', other)
+            settings.model, 'tombstone_retention',
+            'cast(null as ' ~ collapsing._ddl_type(version.dtype) ~ ') - (' ~ settings.tombstone_retention ~ ')',
+            settings.tombstone_retention, collapsing._two_rows('ledger_one', other, 'ledger_other', other)
         ) %}
     {% endif %}
 {% endmacro %}
@@ -109,7 +111,7 @@
     {% elif modules.re.search(drawn, condition) %}
         {{ return('aes_encrypt() gives something else each time') }}
     {% elif modules.re.search('(?i)cast\\(\'?' ~ today ~ '[^()#]* as (date|timestamp)', condition)
-        or modules.re.search('(?i)\\b(date|timestamp\\w*)\\s*[\'"]\\s*' ~ today, sql) %}
+        or modules.re.search('(?i)\\b((try_)?to_)?(date|timestamp\\w*)\\s*\\(?\\s*[\'"]\\s*' ~ today, sql) %}
         {{ return('A word such as today or now changes from one run to the next') }}
     {% endif %}
     {{ return(none) }}

@@ -85,23 +85,50 @@
 
 
 {#
-    Raises an error where the tables of the shards, as _tables_of returns them, cannot be read as one: one that was written with another
-    number of shards may have keys that others have too, and one that is missing cannot be built upon.
+    Raises an error where the tables of a ledger or projection, as _tables_of returns them, cannot be read by its settings: a projection that was
+    built from others; of shards one that is missing, and one that does not go together with the others. One of another number of shards,
+    or of keys of another type, which have other hashes, may have keys that others have too. Returns what _describe returns of them; of
+    one ledger, whose settings _final_of_table compares, nothing.
 #}
-{% macro _check_shards_agree(node, tables) %}
-    {% set shards, is_split = collapsing._shards_of(node), collapsing._shard_names(node) %}
-    {% set property = 'collapsing.projection' if collapsing._is_projection(node) else 'collapsing.rules' %}
-    {% for own in tables if is_split %}
+{% macro _check_tables(node, tables, settings) %}
+    {% set shards, is_split, found, first = collapsing._shards_of(node), collapsing._shard_names(node), [], {} %}
+    {% set is_projection = collapsing._is_projection(node) %}
+    {% set property = 'collapsing.projection' if is_projection else 'collapsing.rules' %}
+    {% for own in tables if is_split or is_projection %}
         {% set table = load_relation(own) %}
         {{ collapsing._raise(
             node.name, 'its table ' ~ own ~ ' is not there. Run it for each shard first'
-        ) if table is none and collapsing._may_write() }}
-        {% set rules = collapsing._property_in(collapsing._describe(table), property) if table is not none else none %}
+        ) if is_split and table is none and collapsing._may_write() }}
+        {% set described = collapsing._describe(table) if table is not none else {'columns': [], 'details': {}} %}
+        {% set built = collapsing._property_in(described, property) or {} %}
         {{ collapsing._raise(
-            node.name, 'the keys of ' ~ table ~ ' were split into ' ~ rules.shards ~ " shards, and the setting 'shards' is " ~ shards
+            node.name, 'the keys of ' ~ table ~ ' were split into ' ~ built.shards ~ " shards, and the setting 'shards' is " ~ shards
             ~ ': a key may be in two of them. Rebuild that shard with --full-refresh first'
-        ) if rules and 'shards' in rules and rules.shards != shards }}
+        ) if 'shards' in built and built.shards != shards }}
+        {% do collapsing._check_built_from(node, table, built, settings) if is_projection %}
+        {% set of_all = {'session': built.get('session'), 'key': {}} %}
+        {% for column in described.columns if not is_projection and column.name | lower in settings.key | map('lower') %}
+            {% do of_all.key.update({column.name | lower: column.dtype}) %}
+        {% endfor %}
+        {% do first.update(of_all) if not found and table is not none %}
+        {{ collapsing._raise(
+            node.name, 'its shards do not go together: ' ~ table ~ (
+                ' was built under another time zone or ANSI mode than ' if is_projection else ' has keys of another type than '
+            ) ~ tables[0] ~ '. Run every shard with the same session settings; if the type of a key has changed, with --full-refresh'
+        ) if first and table is not none and first != of_all }}
+        {% do found.append(described) %}
     {% endfor %}
+    {{ return(found) }}
+{% endmacro %}
+
+
+{# Raises an error where a command reads a projection that was built from other settings than its model has now. #}
+{% macro _check_built_from(node, table, built, settings) %}
+    {% set stored = collapsing._settings_stored(settings) %}
+    {#- the SQL that these two show may be that of the projection's next run, and --empty leaves a projection as it is -#}
+    {{ collapsing._raise(
+        node.name, 'its table ' ~ table ~ ' was built with a different group_by or different measures from those that the model has now: run it first'
+    ) if built.get('settings', stored) != stored and flags.WHICH not in ['compile', 'generate'] and not flags.EMPTY }}
 {% endmacro %}
 
 

@@ -166,6 +166,12 @@
 
 {# Returns the columns' types of a relation, {column name: type}; none while it does not exist. #}
 {% macro _types_of(relation) %}
-    {% set columns = collapsing._describe(collapsing._plain(relation)).columns if load_relation(relation) is not none else [] %}
-    {{ return(dict(zip(columns | map(attribute='name'), columns | map(attribute='dtype')))) }}
+    {% set is_there = load_relation(relation) is not none %}
+    {{ return(collapsing._types_in(collapsing._describe(collapsing._plain(relation))) if is_there else {}) }}
+{% endmacro %}
+
+
+{# Returns the columns' types of what _describe has returned, {column name: type}. #}
+{% macro _types_in(described) %}
+    {{ return(dict(zip(described.columns | map(attribute='name'), described.columns | map(attribute='dtype')))) }}
 {% endmacro %}

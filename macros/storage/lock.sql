@@ -157,9 +157,9 @@
 {# Returns after how many hours a lock is stale. #}
 {% macro _lock_timeout_hours() %}
     {% set hours = var('collapsing_lock_timeout_hours', 6) %}
-    {% if hours is boolean or hours is not number or hours < 0 %}
+    {% if hours is boolean or hours is not number or hours <= 0 %}
         {{ exceptions.raise_compiler_error(
-            'collapsing: the variable collapsing_lock_timeout_hours must be a number of hours from 0; given: ' ~ collapsing._shown(hours)
+            'collapsing: the variable collapsing_lock_timeout_hours must be a number of hours above 0; given: ' ~ collapsing._shown(hours)
         ) }}
     {% endif %}
     {{ return(hours) }}

@@ -78,9 +78,12 @@ insert into {{ relation }} replace where {{ condition }}
         } %}
         {% set properties = dict(dict(defaults, **(config.get('tblproperties') or {})), **properties) %}
     {% endif %}
-    {% if existing is not none and existing.is_view %}
+    {% set described = collapsing._describe(relation) if existing is not none and not existing.is_view else none %}
+    {% set format = collapsing._file_format(relation) %}
+    {#- no format replaces a table of another one -#}
+    {% if existing is not none and (described is none or described.details.get('Provider', format) | lower != format) %}
         {% do adapter.drop_relation(existing) %}
-    {% elif existing is not none and is_iceberg and collapsing._describe(relation).columns != columns %}
+    {% elif existing is not none and is_iceberg and described.columns != columns %}
         {% do collapsing._execute('drop table ' ~ relation ~ ' purge') %}
     {% endif %}
     {% do collapsing._execute(collapsing._create_table('create or replace table', relation, columns, properties, {})) %}

@@ -171,7 +171,7 @@ def test_a_sample_is_refused_where_it_would_be_taken_for_the_whole(consumer, ful
     sampled = model("ledger(source('raw', 'arrived'))", LEDGER | {"key": ["region", "id"]})
     consumer.write("models/sampled.sql", sampled)
     said = " ".join(consumer.fails("run", "--select", "sampled", "--sample", "1 day").split())
-    assert "model 'sampled': --sample reads only a part of consumer.arrived" in said
+    assert "model 'sampled': under --sample it may read only a part of consumer.arrived" in said
     if full:
         consumer.run("run", "--select", "sampled")
         before = consumer.rows("select * from sampled order by all")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
 import re
 import shutil
 from decimal import Decimal
@@ -276,6 +277,11 @@ def test_a_ledger_whose_manifest_is_gone_is_not_folded_upon(arriving) -> None:
     assert "kept__manifest, which lists the folded blocks, is missing: every block would be folded again" in said
     assert arriving.rows("select * from kept order by all") == before
     arriving.sql("alter table intake.put_away rename to intake.kept__manifest")
+    [(_, build)] = arriving.rows("show tblproperties kept ('collapsing.build')")
+    arriving.sql(f"alter table intake.kept set tblproperties ('collapsing.build' = '{json.dumps('another').encode().hex()}')")
+    said = " ".join(arriving.fails("run", "--select", "kept").split())
+    assert "intake.kept__manifest was not written for the rows that intake.kept has now: blocks would be lost" in said
+    arriving.sql(f"alter table intake.kept set tblproperties ('collapsing.build' = '{build}')")
     arriving.run("run", "--select", "kept")
     assert arriving.rows("select * from kept order by all") == before
 

@@ -156,6 +156,13 @@ def test_every_new_measure_passes_the_test_of_a_projection_and_a_wrong_one_does_
 
 
 def test_another_quotient_builds_nothing_again_and_another_condition_does(measured) -> None:
+    """Nor what reads it."""
+    source, of_shop = PROJECTIONS["by_shop"]
+    of_shop = of_shop | {"measures": TOTALS | {"doubt": "n / paid"}}
+    measured.write("models/by_shop.sql", model(f"projection(ref('{source}'))", of_shop))
+    before = {name: measured.batches(name) for name in ("by_shop", "totals")}
+    measured.run("run", "--select", *before)
+    assert before == {name: measured.batches(name) for name in before}
     settings = PROJECTIONS["of_all"][1]
     for measures, first_batch in (
         ({"doubt": "n / paid"}, 1),

@@ -53,6 +53,7 @@ RETURN_WORDS = {
     "_why_left_out",
     "_why_other_session",
     "_why_stale",
+    "_wrong_manifest",
 }
 RETURNS = re.compile(r"^(?:return|print|.*\.append|.*\.update)$")
 # Every message begins so, which the page says once.

@@ -158,7 +158,7 @@ def test_what_a_killed_run_has_left_is_not_read(shop, spark, target: str) -> Non
     if target not in WITH_LOG:
         torn = _location(shop, "orders") / "ledger_batch=5"
         spark.sql("select * from shop.orders where ledger_batch = 1").drop("ledger_batch").write.parquet(str(torn))
-    manifest = f"'thursday', 1L, 5, {', '.join(['null'] * 8)}, 'killed', current_timestamp()"
+    manifest = f"'thursday', 1L, 5, {', '.join(['null'] * 9)}, 'killed', current_timestamp()"
     shop.sql(f"insert overwrite shop.orders__manifest partition (ledger_batch = 5) select {manifest}")
     arrive(shop, "thursday", "(4, 1, false, 'west', 7, 7)")
     shop.run("run", *CHAIN)

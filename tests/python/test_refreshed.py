@@ -8,6 +8,7 @@ import pytest
 
 from support.dbt_project import VIEW, DbtProject, Statements, Warnings, model, statement_of
 from support.lives import operate
+from support.targets import WITH_LOG
 
 SIGNED = {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign", "order_by": "position"}
 EVENTS = {"key": "id", "version": "position", "block": "block"}
@@ -47,15 +48,6 @@ def project(make_project) -> DbtProject:
 
 def _live(project: DbtProject, name: str) -> list[tuple]:
     return project.rows(f"select id, v from refreshed.{name}_live order by 1")
-
-
-def test_rows_that_are_kept_without_blocks_are_all_there_after_a_full_refresh(project) -> None:
-    """A base would have only what is left of them, and the next run would take the others for new."""
-    names = ("kept", "signed")
-    for command in (("--full-refresh",), ()):
-        project.run("run", *command, "--select", "stage", "stage_of_states", *names)
-        assert [_live(project, name) for name in names] == [[(1, "b")]] * 2
-    assert [len(project.batches(f"refreshed.{name}")) for name in names] == [1, 1]
 
 
 def test_rows_of_a_batch_that_was_taken_back_are_new_without_blocks_too(project) -> None:
@@ -108,9 +100,11 @@ def test_a_new_table_is_no_part_of_what_an_optimize_of_the_old_one_has_left(proj
     for _ in range(2):
         assert operate(project, "optimize", model="sums").success
     project.write("models/sums.sql", model("projection(ref('orders'))", {"group_by": [], "measures": COUNT | {"of": "sum(id)"}}))
+    said = " ".join(project.fails("run", "--select", "sums_live").split())
+    assert "its table refreshed.sums was built with a different group_by or different measures from those that the model" in said
     warned = Warnings()
     assert project.invoke("run", "--select", *names[:-1], variables={"upto": 6}, callbacks=[warned]).success
-    assert "its columns or types have changed: run the views that read it again: sums_live" in " ".join(str(warned).split())
+    assert "its columns or settings have changed: run the views that read it again: sums_live" in " ".join(str(warned).split())
     project.run("run", "--select", "sums_live")
     assert project.rows("select n, of from refreshed.sums_live") == [(2, 3)]
     assert operate(project, "optimize", model="sums").success
@@ -199,7 +193,8 @@ def test_what_a_dead_run_has_rejected_does_not_count_with_an_undo(project) -> No
     assert project.rows("select ledger_batch from refreshed.rejecting__rejects") == [(1,)]
 
 
-def test_a_full_refresh_without_blocks_tells_of_the_keys_that_it_leaves_out(project) -> None:
+def test_a_full_refresh_without_blocks_tells_of_the_keys_that_it_leaves_out_and_keeps_every_row(project) -> None:
+    """A base would have only what is left of them, and the next run would take the others for new."""
     names = ("stage", "stage_of_states", "kept", "signed")
     project.run("run", "--full-refresh", "--select", *names, variables={"upto": 6})
     warned = Warnings()
@@ -208,6 +203,10 @@ def test_a_full_refresh_without_blocks_tells_of_the_keys_that_it_leaves_out(proj
     told = [line for line in str(warned).splitlines() if "the full refresh leaves out 1 key that the ledger shows" in line]
     assert len(told) == 2
     assert all(line.endswith('has no row any more, for example: {"id":2}') for line in told)
+    for _ in range(2):
+        assert [_live(project, name) for name in names[2:]] == [[(1, "b")]] * 2
+        project.run("run", "--select", *names, variables={"upto": 3})
+    assert [len(project.batches(f"refreshed.{name}")) for name in names[2:]] == [1, 1]
 
 
 def test_a_view_in_the_place_of_a_ledger_is_not_taken_for_an_empty_one(project) -> None:
@@ -215,6 +214,31 @@ def test_a_view_in_the_place_of_a_ledger_is_not_taken_for_an_empty_one(project) 
     project.sql("create view refreshed.late as select * from refreshed.orders")
     said = " ".join(project.fails("run", "--select", "late_sums").split())
     assert "model 'late_sums': it reads the batches of a table, and" in said and "is a view: build that model again" in said
+
+
+@pytest.mark.only(*WITH_LOG)
+def test_a_full_refresh_gives_a_ledger_the_format_that_the_model_has_now(make_project, target: str) -> None:
+    """And an ordinary run a projection, which is built again anyway."""
+    of_parquet = "{{ config(file_format='parquet') }}\n"
+    files = {
+        "models/stage.sql": VIEW + "select 1 as id, 1 as position, 'a' as v, 'b' as block",
+        "models/orders.sql": model("ledger(ref('stage'))", EVENTS),
+        "models/sums.sql": model("projection(ref('orders'))", {"group_by": ["v"], "measures": COUNT}),
+        "models/live.sql": VIEW + "select * from {{ collapsing.final(ref('sums')) }}",
+    }
+    project = make_project(
+        "formats", files | {f"models/{name}.sql": of_parquet + files[f"models/{name}.sql"] for name in ("orders", "sums")}
+    )
+    project.run("run")
+    for name in ("sums", "orders"):
+        project.write(f"models/{name}.sql", files[f"models/{name}.sql"])
+    assert "is not one that this package has created, in the format of the model" in project.fails("run", "--select", "orders")
+    project.run("run", "--full-refresh", "--select", "orders")
+    for _ in range(2):
+        project.run("run", "--select", "orders", "sums", "live")
+        assert project.rows("select * from formats.live") == [("a", 1)]
+    for name in ("orders", "sums"):
+        assert ("Provider", target) in [row[:2] for row in project.rows(f"describe table extended formats.{name}")]
 
 
 def test_a_joined_ledger_that_feeds_another_by_its_changes_is_not_built_anew(make_project) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -209,6 +210,11 @@ WRONG_SETTINGS = {
         {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign", "order_by": "version"},
         "setting 'block' must be a column with the block token: without it each run compares the whole stage",
     ),
+    "of_sql": (
+        "projection('(select * from wrong_settings.good)')",
+        {"group_by": [], "measures": {"n": "count(*)"}},
+        "projection takes a relation, such as ref('orders'), and no SQL: move that into a model of its own; given: (select",
+    ),
     "beside": ("ledger(ref('stage'))", LEDGER, "the model 'beside__history' is named beside__history, as is a table"),
     "combined_nothing": (
         "ledger(ref('stage'))",
@@ -231,6 +237,16 @@ WRONG_SETTINGS = {
         "ledger(ref('stage'))",
         LEDGER | {"tombstone_retention": "interval 7 days"},
         "setting 'tombstone_retention' must be SQL",
+    ),
+    "kept_by_version": (
+        "ledger(ref('stage'))",
+        LEDGER | {"tombstone_retention": "version / 2"},
+        "setting 'tombstone_retention' must be SQL",
+    ),
+    "kept_without_deletes": (
+        "ledger(ref('stage'))",
+        {"key": "id", "version": "version", "block": "block", "tombstone_retention": 5},
+        "setting 'tombstone_retention' has no effect without deletes",
     ),
     "no_number": ("projection(ref('good'))", {"group_by": [], "measures": {"x": "sum(day)"}}, "adds values of type date"),
 }
@@ -258,6 +274,7 @@ WRONG_GROUPS = {
     "aes_encrypt(label, '0000111122223333')": "aes_encrypt() gives something else each time",
     "cast('today' as date) > day": "A word such as today or now changes",
     "date'yesterday'": "A word such as today or now changes",
+    "to_date('today') > day": "A word such as today or now changes",
     "ledger_block": "name `ledger_block` cannot be resolved",
     "_metadata.file_path": "cannot be resolved",
     "shop": "name `shop` cannot be resolved",
@@ -347,9 +364,13 @@ def wrong_settings(make_project, full: bool):
         "models/beside__history.sql": "{{ config(materialized='view') }}\nselect 1 as one",
         "models/never_built.sql": "{{ config(materialized='view') }}\nselect 1 as one",
         "models/selected.sql": "select * from\n" + model("ledger(ref('stage'))", LEDGER),
+        "models/filtered.sql": model("ledger(ref('stage'))", LEDGER) + "{{ ' where id > 1' }}",
         "models/no_call.sql": f"{{{{ config(meta={{'collapsing': {LEDGER!r}}}) }}}}\nselect * from {{{{ ref('stage') }}}}",
         "models/of_no_call.sql": "select * from {{ collapsing.final(ref('no_call')) }}",
         "models/raw.sql": "select count(*) as n from {{ ref('good') }}",
+        "models/raw_through.sql": f"{VIEW}select * from {{{{ ref('raw_inside') }}}}",
+        "models/raw_inside.sql": "{{ config(materialized='ephemeral') }}-- by {{ ref('good') }}\n"
+        "select * from {{ collapsing.final(ref('good')) }} join {{ ref('sums') }}",
         "models/raw_by_intent.sql": "{# collapsing: raw #}select count(*) as n from {{ ref('good') }}",
         "models/merging.sql": "{{ config(unique_key='id', incremental_strategy='merge', materialized='table') }}\n"
         + model("ledger(ref('stage'))", LEDGER),
@@ -374,6 +395,8 @@ def wrong_settings(make_project, full: bool):
         "models/ahead.sql": "select * from {{ collapsing.changes(ref('good'), after=99) }}",
         "models/nothing_compared.sql": "select * from ({{ collapsing.differences(ref('good'), ref('good'), []) }})",
         "models/nothing_kept.sql": "select * from {{ collapsing.change_feed(ref('stage')) }}",
+        "models/kept_badly.sql": "select * from {{ collapsing.change_feed(ref('stage'), keep=5) }}",
+        "models/explained.sql": "select * from {{ collapsing.explain_key(ref('good'), 1, ref('floating')) }}",
         "models/wrong_after.sql": "select * from {{ collapsing.changes(ref('good'), after='monday') }}",
     }
     files |= {f"models/{name}.sql": model(body, settings) for name, (body, settings, _) in WRONG_SETTINGS.items()}
@@ -421,6 +444,7 @@ def test_a_model_is_one_call(wrong_settings) -> None:
         "its SQL must be {{ collapsing.ledger(ref('...')) }} and nothing else, and has: select * from"
         in wrong_settings["selected"]
     )
+    assert "and nothing else, and has: where id > 1. Filter" in wrong_settings["filtered"]
     no_call = (
         "model 'no_call': it has settings in config(meta={'collapsing': {...}}), but its SQL does not call collapsing.ledger"
     )
@@ -432,6 +456,7 @@ def test_configs_without_effect_and_reads_of_a_raw_table_are_warned_of(wrong_set
     assert "model 'merging': these configs have no effect: unique_key (decided by the setting 'key')" in warned
     assert "incremental_strategy (decided by" in warned and "materialized (decided by collapsing.ledger)" in warned
     assert "model 'raw': it reads the table of 'good'" in warned
+    assert re.findall(r"model 'raw_through': it reads the table of '(\w+)'", warned) == ["sums"]
     assert "model 'raw_by_intent'" not in warned
     reads = "model 'of_position': setting 'group_by.version' reads the column 'version' of rows that carry their sign: "
     assert reads + "the sums are right only if each cancel row repeats the version" in warned
@@ -442,7 +467,8 @@ def test_final_and_changes_refuse_what_they_cannot_read(wrong_settings) -> None:
     assert "final takes a relation, such as ref('good'); given: \"good\"" in wrong_settings["final_by_name"]
     assert "changes has no batch 99 to go on after: the last batch is 1" in wrong_settings["ahead"]
     assert "'columns' must be a column or a list of columns; given: nothing" in wrong_settings["nothing_compared"]
-    assert "change_feed needs 'keep'" in wrong_settings["nothing_kept"]
+    assert "change_feed needs 'keep'" in wrong_settings["nothing_kept"] and "position; given: 5" in wrong_settings["kept_badly"]
+    assert "explain_key reads the stage 'floating', which is ephemeral: make it a view" in wrong_settings["explained"]
     assert "decisions takes a relation, such as ref('orders'); given: nothing" in wrong_settings["decided_alone"]
     assert 'as_of must be a batch number or a timestamp; given: "monday"' in wrong_settings["wrong_as_of"]
     assert "changes needs 'after'" in wrong_settings["wrong_after"]

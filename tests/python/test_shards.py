@@ -109,6 +109,19 @@ def test_all_shards_together_give_the_one_shot_answer(folded: DbtProject) -> Non
     check_shards(folded.rows)
 
 
+def test_shards_that_were_built_in_different_ways_are_not_added_up(folded: DbtProject) -> None:
+    path = "shards.places__shard_1"
+    [(_, kept)] = folded.rows(f"show tblproperties {path} ('collapsing.projection')")
+    for part, says in {
+        "settings": "its table shards.places__shard_1 was built with a different group_by or different measures from those that",
+        "session": "shards.places__shard_1 was built under another time zone or ANSI mode than shards.places__shard_0",
+    }.items():
+        changed = json.dumps(json.loads(bytes.fromhex(kept)) | {part: {"zone": "Europe/Berlin"}}).encode().hex()
+        folded.sql(f"alter table {path} set tblproperties ('collapsing.projection' = '{changed}')")
+        assert says in " ".join(folded.fails("run", "--select", "live_places").split())
+    folded.sql(f"alter table {path} set tblproperties ('collapsing.projection' = '{kept}')")
+
+
 def test_each_shard_passes_the_tests_of_the_package(folded: DbtProject, full: bool) -> None:
     """By default the one that was optimized."""
     for shard in range(SHARDS if full else 1):

@@ -53,7 +53,7 @@ def status(make_project, full: bool) -> DbtProject:
     project.sql("create schema if not exists status")
     project.sql("create table status.arrived (id int, version int, is_deleted boolean, sign int, block string) using parquet")
     _arrive(project, "b1", "1, 1, false, null", "2, 1, false, null", "3, 1, true, null", "null, 1, false, null", "1, 1, null, 1")
-    project.run("run", "--exclude", "never", *WRONG)
+    project.run("run", "--exclude", "never", "all_histories", "two_histories", *WRONG)
     _arrive(project, "b2", "1, 2, false, null", "2, 2, true, null", "4, 1, false, null", "1, 2, null, -1", "1, 3, null, 1")
     return project
 
@@ -130,6 +130,14 @@ def test_what_a_batch_was_counted_to_have_when_its_manifest_is_gone(status, caps
     after = _figures(status, capsys, model=["orders", "whole"])
     known = ("rows", "live", "dead", "tombstones", "last_batch")
     assert [before["whole"][name] for name in known] == [after["whole"][name] for name in known]
+    # of a ledger with blocks the oldest and the newest batch must be there
+    for batch in (1, 3):
+        status.sql(f"create table status.away_{batch} as select * from status.orders__manifest where ledger_batch = {batch}")
+        status.drop_batch("orders__manifest", batch)
+        assert not operate(status, "optimize", model="orders").success
+        told = " ".join(capsys.readouterr().out.split())
+        assert "orders__manifest was not written for the rows that status.orders has now" in told
+        status.sql(f"insert into status.orders__manifest select * from status.away_{batch}")
 
 
 def test_a_table_of_all_ledgers_and_lines_of_one(status, ledgers, capsys) -> None:
