@@ -31,7 +31,7 @@
     {% endfor %}
     {% do return(collapsing._union_of_shards(subqueries, tables, collapsing._system_columns())) if kind == 'ledger' %}
     {% set rows = collapsing._union_of_shards(subqueries, tables) %}
-    {{ return(collapsing._final_of_projection(relation, settings, collapsing._types_in(described[0]), rows)) }}
+    {{ return(collapsing._final_of_projection(relation, settings, collapsing._types_among(described[0].columns), rows)) }}
 {% endmacro %}
 
 
@@ -58,8 +58,7 @@
 {# Returns a subquery of the live rows of a ledger's table, as FINAL in ClickHouse shows them: now, or after the batch `as_of`. #}
 {% macro _final_of_table(table, settings, as_of=none, across_partitions=true) %}
     {% set engine = collapsing._engine(settings) %}
-    {% set described = collapsing._describe(collapsing._plain(table)) if load_relation(table) is not none
-        else {'columns': [], 'details': {}} %}
+    {% set described = collapsing._describe_if_any(table) %}
     {% do collapsing._check_read_by_its_rules(described, settings) %}
     {% set columns = described.columns | map(attribute='name') | reject('in', collapsing._system_columns()) | list %}
     {% if not engine.keeps_every_row %}

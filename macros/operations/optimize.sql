@@ -47,9 +47,7 @@
         {% do collapsing._check_manifest(node.name, collapsing._wrong_manifest_of(relation, settings, described)) %}
     {% endif %}
     {% set batches = collapsing._batches_of(relation) %}
-    {% set upto = none if policy or not dry_run
-        else collapsing._last_to_fold(node, relation, settings, batches, keep_batches, dry_run) %}
-    {% set due = collapsing._due_by_policy(relation, settings, batches, keep_batches, policy, upto) %}
+    {% set due = collapsing._due_by_policy(node, relation, settings, batches, keep_batches, policy, dry_run) %}
     {% set note = ' (dry run: nothing was changed)' if dry_run and due.is_due else '' %}
     {% do collapsing._say(node.name, due.says ~ note) if policy or dry_run %}
     {% if not dry_run and (due.is_due or not policy) %}
@@ -66,13 +64,19 @@
 
 {#
     Returns {is_due, says}: whether a ledger, or a projection (without `settings`), is to be optimized, and in words why. Without a policy it is where
-    there is something to fold. A projection has no dead rows: its partials are merged once there are many batches of them. `upto`
-    is the last batch that would be folded, if that is asked for.
+    there is something to fold; only a dry run asks what readers and undos leave of it. A projection has no dead rows: its partials are merged
+    once there are many batches of them.
 #}
-{% macro _due_by_policy(relation, settings, batches, keep_batches, policy, upto=none) %}
+{% macro _due_by_policy(node, relation, settings, batches, keep_batches, policy, dry_run) %}
     {#- a ledger has each number after its base, a projection only some, of which a format with a log does not tell -#}
     {% set later = [] if not batches else batches.later if settings else collapsing._batches_with_rows(relation, batches) %}
-    {% set count = [later | length - keep_batches, 0] | max if upto is none else later | select('le', upto) | list | length %}
+    {% set old = later[:[later | length - keep_batches, 0] | max] %}
+    {% if old and dry_run and not policy %}
+        {% set undone = collapsing._manifest_of(relation, batches).undone if settings else [] %}
+        {% set upto = collapsing._last_to_fold(node, relation, batches, old[-1], undone, dry_run=true) %}
+        {% set old = old | select('le', upto) | list %}
+    {% endif %}
+    {% set count = old | length %}
     {% do return({'is_due': count > 0, 'says': 'batches after the base to fold: ' ~ count}) if not count or not policy %}
     {% set says = count ~ ' of ' ~ policy.batches ~ ' batches after the base' %}
     {% if settings %}
@@ -138,17 +142,10 @@
 {% endmacro %}
 
 
-{# Returns the last batch that an optimize folds of a ledger, or of a projection (without `settings`); 0 where there is none. #}
-{% macro _last_to_fold(node, relation, settings, batches, keep_batches, dry_run=false) %}
-    {% do return(0) if not batches %}
-    {% set limit = namespace(upto=batches.last - keep_batches) %}
-    {% if not settings %}
-        {% set old = collapsing._batches_with_rows(relation, batches) %}
-        {% set limit.upto = (old[:[old | length - keep_batches, 0] | max] or [0])[-1] %}
-    {% endif %}
-    {% set limit.upto = collapsing._last_read_by_all(node, relation, batches, limit.upto, dry_run) if limit.upto > 0 else 0 %}
+{# Returns the last batch, `upto` at most, that an optimize folds; `undone` as _manifest_of has it. #}
+{% macro _last_to_fold(node, relation, batches, upto, undone=[], dry_run=false) %}
+    {% set limit = namespace(upto=collapsing._last_read_by_all(node, relation, batches, upto, dry_run)) %}
     {#- a batch is not folded without the later batch that takes it back: readers cannot skip a part of a base -#}
-    {% set undone = collapsing._manifest_of(relation, batches).undone if settings else [] %}
     {% for pair in undone if pair[1] <= limit.upto < pair[0] %}
         {% set limit.upto = pair[1] - 1 %}
     {% endfor %}
@@ -163,7 +160,8 @@
 {% macro _optimize_ledger(node, ledger, settings, keep_batches) %}
     {% set batches = collapsing._batches_of(ledger) %}
     {% do collapsing._drop_covered(ledger, batches) %}
-    {% set upto = collapsing._last_to_fold(node, ledger, settings, batches, keep_batches) %}
+    {% set undone = collapsing._manifest_of(ledger, batches).undone %}
+    {% set upto = collapsing._last_to_fold(node, ledger, batches, batches.last - keep_batches, undone) if batches else 0 %}
     {#- a table that was created again goes on from earlier numbers: a base of nothing would hide that it is new -#}
     {% if not batches or not batches.later | select('le', upto) | list %}
         {% set base = ': the base stands for those up to ' ~ batches.base if batches and batches.base else '' %}
@@ -171,7 +169,6 @@
     {% else %}
         {% do collapsing._merge_manifests(ledger, batches, upto) %}
         {% set names = collapsing._describe(ledger).columns | map(attribute='name') | list %}
-        {% set undone = collapsing._manifest_of(ledger, batches).undone %}
         {% set rows = collapsing._rows_to_fold(ledger, settings, batches, upto, undone) %}
         {#- of an engine that appends older rows as well, a later batch may have one of a key that a tombstone keeps deleted -#}
         {% set keeps = collapsing._engine(settings).keeps_every_row and upto < batches.last %}

@@ -173,8 +173,10 @@
 {% macro _optimize_projection(node, projection, keep_batches) %}
     {% set batches = collapsing._batches_of(projection) %}
     {% do collapsing._drop_covered(projection, batches) %}
-    {% set upto = collapsing._last_to_fold(node, projection, none, batches, keep_batches) %}
-    {% if not upto or not collapsing._batches_with_rows(projection, batches) | select('le', upto) | list %}
+    {% set old = collapsing._batches_with_rows(projection, batches) if batches else [] %}
+    {% set old = old[:[old | length - keep_batches, 0] | max] %}
+    {% set upto = collapsing._last_to_fold(node, projection, batches, old[-1]) if old else 0 %}
+    {% if not old | select('le', upto) | list %}
         {% do collapsing._say(node.name, 'there is nothing to merge') %}
     {% else %}
         {% set merged = collapsing._merged_partials(projection, batches, upto) %}

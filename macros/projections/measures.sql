@@ -176,7 +176,7 @@
 
 {# Raises an error about a quotient of measures that are no numbers; `columns` are those of the projection's table. #}
 {% macro _check_quotients(settings, columns) %}
-    {% set types = dict(zip(columns | map(attribute='name'), columns | map(attribute='dtype'))) %}
+    {% set types = collapsing._types_among(columns) %}
     {% set values = collapsing._value_measures(settings.measures) %}
     {% for ratio in settings.measures | selectattr('function', 'equalto', 'ratio') %}
         {% for measure in settings.measures if measure.name in ratio.of and measure.function not in ['count', 'distinct'] %}

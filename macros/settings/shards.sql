@@ -99,7 +99,7 @@
         {{ collapsing._raise(
             node.name, 'its table ' ~ own ~ ' is not there. Run it for each shard first'
         ) if is_split and table is none and collapsing._may_write() }}
-        {% set described = collapsing._describe(table) if table is not none else {'columns': [], 'details': {}} %}
+        {% set described = collapsing._describe_if_any(own) %}
         {% set built = collapsing._property_in(described, property) or {} %}
         {{ collapsing._raise(
             node.name, 'the keys of ' ~ table ~ ' were split into ' ~ built.shards ~ " shards, and the setting 'shards' is " ~ shards

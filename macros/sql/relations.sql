@@ -119,6 +119,13 @@
 {% endmacro %}
 
 
+{# Returns what _describe does, also where a ref() renders as a subquery, and no columns where nothing is there. #}
+{% macro _describe_if_any(relation) %}
+    {% do return({'columns': [], 'details': {}}) if load_relation(relation) is none %}
+    {{ return(collapsing._describe(collapsing._plain(relation))) }}
+{% endmacro %}
+
+
 {# Returns the columns of a query, [{name, dtype}]; no row is read. #}
 {% macro _columns_of_query(sql) %}
     {% set columns = [] %}
@@ -166,12 +173,11 @@
 
 {# Returns the columns' types of a relation, {column name: type}; none while it does not exist. #}
 {% macro _types_of(relation) %}
-    {% set is_there = load_relation(relation) is not none %}
-    {{ return(collapsing._types_in(collapsing._describe(collapsing._plain(relation))) if is_there else {}) }}
+    {{ return(collapsing._types_among(collapsing._describe_if_any(relation).columns)) }}
 {% endmacro %}
 
 
-{# Returns the columns' types of what _describe has returned, {column name: type}. #}
-{% macro _types_in(described) %}
-    {{ return(dict(zip(described.columns | map(attribute='name'), described.columns | map(attribute='dtype')))) }}
+{# Returns the types of columns, [{name, dtype}], as {column name: type}. #}
+{% macro _types_among(columns) %}
+    {{ return(dict(zip(columns | map(attribute='name'), columns | map(attribute='dtype')))) }}
 {% endmacro %}
