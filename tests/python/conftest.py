@@ -36,7 +36,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "full: a case that only --full runs; others of its kind always run")
+    config.addinivalue_line("markers", "full: a case that only --full runs")
     config.addinivalue_line(
         "markers", "hive: a case for a session with Hive's metastore, in which test_hive.py runs it by default"
     )

@@ -36,8 +36,9 @@ LEDGERS = {
     "replaced_by_last": EVENTS | {"engine": "replacing"},
     "deduplicated": {"engine": "deduplicating", "key": "id", "block": "block", "order_by": "position"},
 }
-# What only --full shows: test_batch_equal.py has decisions upon unversioned deletes, test_engines.py replaces by the last.
-LATER = ("unversioned", "replaced_by_last")
+# What only --full shows: test_batch_equal.py has decisions upon unversioned deletes, test_engines.py replaces by the last and
+# combines in the order of arrival.
+LATER = ("unversioned", "replaced_by_last", "combined_collapsed")
 UNREAD = {"waiting": "unread", "no_key": "null_key", "no_version": "null_version", "no_flag": "bad_sign"}
 BY_VERSION = {
     **{"first": "applied", "older": "superseded", "copy": "duplicate", "other": "tie", "late": "stale", "delete": "applied"},

@@ -18,7 +18,7 @@ from support.targets import PLAIN, SERVERS, TARGETS, WITH_LOG
 
 ONE = built(["versioned"])
 # Ledgers that only --full has: their rules are those of others here, and other files optimize them.
-LATER = ("first", "versioned_signed")
+LATER = ("first", "collapsed", "versioned_signed")
 # Ledgers whose every row goes, and a projection of one.
 EMPTIED = {
     "emptied": LEDGERS["collapsed"],

@@ -40,7 +40,7 @@ MISFITS = {
     "short": ("float", "1.0", "old.short + 1e300D"),
 }
 # What does not fit further types, which --full shows.
-LATER = ("tiny", "big", "priced", "text", "half", "short")
+LATER = ("tiny", "big", "priced", "digits", "text", "half", "short")
 COMBINED = {"fitting": {name: sql for name, (_, _, sql, _) in FITTING.items()}} | {
     name: {name: sql} for name, (_, _, sql) in MISFITS.items()
 }

@@ -62,6 +62,7 @@ def test_what_has_left_the_table_stays_in_the_ledger(staged: DbtProject) -> None
     assert staged.rows("select id, version from live order by id") == [(1, 2), (3, 1), (4, 1)]
 
 
+@pytest.mark.only("delta", "iceberg")
 def test_small_integers_are_kept_in_the_types_that_the_format_has(staged, target: str) -> None:
     """Iceberg widens them: with on_schema_change dbt compares the types of a run with those of the table."""
     project = staged
