@@ -9,14 +9,16 @@
     {% set node = collapsing._model_of(ledger) %}
     {% do collapsing._kind_of(node, 'changes') %}
     {% do collapsing._check_one_shard(node) %}
-    {% do collapsing._check_called_openly(node)
-        if model is defined and model.unique_id in graph.nodes and not collapsing._is_projection(node) %}
+    {% do collapsing._check_reader_of_shards('changes', node) %}
+    {#- in a ledger or projection it stands in a hook, which feeds nobody -#}
+    {% set is_of_user = model is defined and model.unique_id in graph.nodes and collapsing._kind_if_any(model) is none %}
+    {% do collapsing._check_feeds(node) if is_of_user %}
     {% do return(collapsing._visible_rows(ledger)) if after == 0 %}
     {% set batches = collapsing._batches_of(collapsing._plain(ledger)) %}
     {% set last = collapsing._last_to_ask_for(ledger, batches) %}
     {% if last is not none and after > last %}
         {{ collapsing._raise(
-            node.name, 'changes has no batch ' ~ after ~ ' to go on after: the last batch is ' ~ (last or 'none')
+            node.name, 'changes cannot continue after batch ' ~ after ~ ': the last batch is ' ~ (last or 'none')
         ) }}
     {% endif %}
     {% set gone = 'changes after=' ~ after ~ ' are gone: the ledger was optimized or rebuilt at a later batch' %}
@@ -39,16 +41,30 @@
 
 
 {#
-    Raises an error where another ledger is fed by a call of `changes` that dbt does not list, so that no optimize would hear of it: it lists the
+    Raises an error where this model feeds a ledger by `changes` of what cannot feed one: a projection, whose own runs merge its partials; shards,
+    of which a run has the changes of one alone; and a ledger whose optimize would not hear of it, because dbt lists only the
     macros that a model's own SQL calls when it is parsed.
 #}
-{% macro _check_called_openly(node) %}
-    {% for ledger in graph.nodes.values() if 'macro.collapsing.changes' not in model.depends_on.macros
-        and collapsing._kind_if_any(ledger) == 'ledger' and model.unique_id in collapsing._lineage_of(ledger) | map(attribute='unique_id') %}
-        {{ collapsing._raise(
-            model.name, "it feeds the ledger '" ~ ledger.name ~ "' and calls collapsing.changes within another macro, or where dbt does not see it"
-            ~ ' when it parses, as under is_incremental(), so that an optimize of ' ~ node.name
-            ~ ' would not know: call it in the SQL of the model, in any case'
-        ) }}
+{% macro _check_feeds(node) %}
+    {% for ledger in graph.nodes.values() if collapsing._kind_if_any(ledger) == 'ledger'
+        and model.unique_id in collapsing._lineage_of(ledger) | map(attribute='unique_id') %}
+        {% set feeds = "it feeds the ledger '" ~ ledger.name ~ "' " %}
+        {% if collapsing._is_projection(node) %}
+            {{ collapsing._raise(
+                model.name, feeds ~ "with changes of the projection '" ~ node.name ~ "', whose runs merge older batches, which would be folded again: "
+                ~ "read final of '" ~ node.name ~ "' instead, or feed it from " ~ collapsing._ledger_of(node).name
+            ) }}
+        {% elif collapsing._shards_of(node) %}
+            {{ collapsing._raise(
+                model.name, feeds ~ "with changes of '" ~ node.name ~ "', whose keys are split into shards: a run would give it the rows of one shard."
+                ~ " Feed it from the stage of '" ~ node.name ~ "'"
+            ) }}
+        {% elif 'macro.collapsing.changes' not in model.depends_on.macros %}
+            {{ collapsing._raise(
+                model.name, feeds ~ 'and calls collapsing.changes within another macro, or where dbt does not see it'
+                ~ ' when it parses, as under is_incremental(), so an optimize of ' ~ node.name
+                ~ ' would not know of it: call it in the SQL of the model, in any case'
+            ) }}
+        {% endif %}
     {% endfor %}
 {% endmacro %}

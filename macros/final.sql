@@ -13,7 +13,9 @@
         {{ collapsing._raise(name, "final's across_partitions must be true or false; given: " ~ across_partitions) }}
     {% endif %}
     {% set kind = collapsing._kind_of(node, 'final') %}
-    {% do collapsing._check_final_of_shards(node, as_of) %}
+    {#- each shard has its own batches -#}
+    {% do collapsing._check_one_shard(node) if as_of is not none %}
+    {% do collapsing._check_reader_of_shards('final' if as_of is none else 'final(..., as_of)', node) %}
     {% set as_of = collapsing._state_asked_for(node, relation, as_of) if as_of is not none else none %}
     {% set tables, subqueries = collapsing._tables_of(relation, node), [] %}
     {% set settings = collapsing._projection_settings(node) if kind == 'projection' else collapsing._ledger_settings(node) %}

@@ -16,6 +16,7 @@
         {% if collapsing._kind_of(node, 'histories') != 'ledger' %}
             {{ collapsing._raise(node.name, 'histories needs ledgers; this is a projection') }}
         {% endif %}
+        {% do collapsing._check_reader_of_shards('histories', node) %}
         {% for table in collapsing._tables_of(ledger, node) if load_relation(table) is not none %}
             {% do selects.append(
                 'select ' ~ collapsing._text_literal(node.name) ~ ' as ledger, ' ~ collapsing._text_literal(table.identifier) ~ ' as ledger_table, '

@@ -231,6 +231,8 @@ MUTANTS = [
     Mutant(MANIFEST, "build is none or build in manifest.builds", "true", "intake"),
     Mutant("settings/shards.sql", "!= stored and flags", "== stored and flags", "refreshed"),
     Mutant("settings/shards.sql", "first != of_all", "first == of_all", "shards"),
+    Mutant("settings/shards.sql", "(not this.identifier.endswith(", "(this.identifier.endswith(", "shards"),
+    Mutant("operations/undo.sql", "[] if is_done else undone", "undone if is_done else []", "undo"),
     Mutant(PLAN, "numbers.append(collapsing._watermark_of_reader(reader, model) or 0)", "numbers.append(0)", "joined"),
     Mutant(
         BATCHES,
@@ -312,11 +314,11 @@ def _part(text: str) -> tuple[int, int]:
 def main() -> int:
     """Judge the mutants and print one line each; returns 1 where one survives."""
     parser = argparse.ArgumentParser(description=__doc__, prog="scripts/mutate")
-    parser.add_argument("--only", default="", metavar="TEXT", help="mutants whose file or text has this")
+    parser.add_argument("--only", default="", metavar="TEXT", help="mutants whose file, text or tests have this")
     parser.add_argument("--part", type=_part, default=(1, 1), metavar="K/N", help="each N-th mutant, from the K-th on")
     arguments = parser.parse_args()
     first, step = arguments.part
-    chosen = [mutant for mutant in MUTANTS if arguments.only in f"{mutant.file} {mutant.old}"][first - 1 :: step]
+    chosen = [mutant for mutant in MUTANTS if arguments.only in f"{mutant.file} {mutant.old} {mutant.tests}"][first - 1 :: step]
     if not chosen:
         parser.error(f"no mutant is left by --only {arguments.only!r} --part {first}/{step}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up, as after Ctrl-C

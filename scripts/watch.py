@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Fold blocks as they land: one warm process of dbt and Spark, with a live table of the ledgers of a project.
 
-Needs dbt, the package `collapsing` in the project, and for the live table `rich`: copy this file to a project of your own and run
-``python watch.py --help`` there. It reads the figures of `collapsing.status` and runs `dbt run` where something is unread.
+Needs dbt, the package `collapsing` in the project, and for the live table `rich`. In a project that installs the package, run
+``python dbt_packages/collapsing/scripts/watch.py --help``. It reads the figures of `collapsing.status` and runs `dbt run` where
+something is unread.
 """
 
 from __future__ import annotations
@@ -417,7 +418,10 @@ def _turn(project: Watch, screen: Screen, stop: Stop) -> bool:
 
 def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
-    ends = "The exit code is 0 if the last turn went well, else 1: also if Spark has died, or after --give-up failed looks."
+    ends = (
+        "The exit code is 0 if the last look, and the run that followed it, succeeded, else 1: also if Spark has died, "
+        "or after --give-up failed looks."
+    )
     parser = argparse.ArgumentParser(prog="watch", description=__doc__.splitlines()[0], epilog=ends)
     option = parser.add_argument
     option("--project-dir", type=Path, default=Path.cwd(), metavar="DIR", help="folder of the dbt project (the current one)")

@@ -266,8 +266,9 @@
 
 
 {#
-    Creates <ledger>__history where there is none yet, in a catalog that takes views. It has one row per batch, with the columns in history.yml:
-    all of them are known before the batch is committed and stand in its manifest, so that nothing has to be written after the commit.
+    Creates <ledger>__history where there is none yet, in a catalog that takes views. It has one row per batch, with the columns
+    in docs/operating.md: all of them are known before the batch is committed and stand in its manifest, so that nothing has to be
+    written after the commit.
 #}
 {% macro _create_history(ledger) %}
     {% set history = collapsing._beside(ledger, 'history') %}

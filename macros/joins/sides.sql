@@ -66,7 +66,8 @@
     {% if not collapsing._engine(settings).adds_up %}
         {{ collapsing._raise(
             model.name, "the ledger '" ~ node.name ~ "' has the engine " ~ settings.engine
-            ~ ': it has no cancel rows, so that a joined ledger would not hear of rows that are replaced. Give it the engine versioned_collapsing, or collapsing where there is no version'
+            ~ ': it has no cancel rows, so a joined ledger would not notice rows that are replaced.'
+            ~ ' Give it the engine versioned_collapsing, or collapsing where there is no version'
         ) }}
     {% endif %}
     {% set table = collapsing._plain(relation) %}

@@ -17,7 +17,7 @@
     {%- set table = collapsing._ready_partials(projection, existing, source, settings, source_projection) -%}
 
     {%- set line = 'no new batches' -%}
-    {%- if table.upto and table.after != table.upto -%}
+    {%- if table.upto and table.after != table.upto and not flags.EMPTY -%}
         {#- what they add to each group -#}
         {%- set rows = source if table.after is not none else collapsing._visible_rows(source) -%}
         {%- set partials = collapsing._project(rows, settings, table.types, table, source_projection) -%}

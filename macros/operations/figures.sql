@@ -69,7 +69,10 @@
 {% endmacro %}
 
 
-{# Returns {unread_blocks, unread_rows}: what the next run would fold; NULL without `block`, or a stage that is one relation. #}
+{#
+    Returns {unread_blocks, unread_rows}: what the next run would fold; NULL without `block`, or if the model reads several
+    relations.
+#}
 {% macro _unread_figures(node, ledger, settings, batches) %}
     {% set stage, unread = collapsing._only_stage_of(node), {'unread_blocks': none, 'unread_rows': none} %}
     {% do return(unread) if not stage or not settings.block or settings.join %}

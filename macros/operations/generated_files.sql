@@ -82,13 +82,13 @@
     {% if guess.version %}
         {% do lines.append(
             'version: ' ~ guess.version.name ~ ' (' ~ guess.version.dtype ~ ')' ~ collapsing._other_choices(guess.candidates.version)
-            ~ '. It must grow with each change of a key; where two changes can have one, list a second column.'
+            ~ '. It must grow with each change of a key; where two changes can share a version, list a second column.'
         ) %}
-        {% do lines.append(guess.version.name ~ ' is compared as text: right for times as 2026-01-31T09:00:00 alone.')
+        {% do lines.append(guess.version.name ~ ' is compared as text: correct only for times such as 2026-01-31T09:00:00.')
             if collapsing._is_text_type(guess.version.dtype) %}
     {% else %}
         {% do lines.append(
-            'version: no column looks like one, so that the first row of a key stays (engine: deduplicating). If later rows'
+            'version: no column looks like one, so the first row of a key stays (engine: deduplicating). If later rows'
             ~ ' change a key, give a version, or engine: collapsing with order_by.'
         ) %}
     {% endif %}
@@ -96,7 +96,8 @@
     {% do lines.append(
         'block: ' ~ guess.block.name ~ ' (' ~ guess.block.dtype ~ '), about ' ~ guess.block.distinct ~ ' values'
         ~ collapsing._other_choices(guess.candidates.block) ~ '. It is folded once: rows that arrive later under its token are not read.'
-        if guess.block else 'block: no column looks like the name of a file or a load: every run reads the whole stage, right but slower.'
+        if guess.block
+        else 'block: no column looks like the name of a file or a load: every run reads the whole stage, correct but slower.'
     ) %}
     {{ return(lines) }}
 {% endmacro %}
@@ -112,7 +113,9 @@
 {# Returns in words what was found of deletes. #}
 {% macro _told_of_mark(guess) %}
     {% if not guess.mark %}
-        {{ return('no column marks them. If rows can go, add one that is true or 1 for a row that deletes its key, as is_deleted.') }}
+        {{ return(
+            'no column marks them. If rows can go, add one that is true or 1 for a row that deletes its key, such as is_deleted.'
+        ) }}
     {% elif not guess.version %}
         {{ return(guess.mark.name ~ ' may mark them, which has no effect with the engine deduplicating.') }}
     {% elif guess.mark.setting == 'sign' %}

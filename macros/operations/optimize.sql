@@ -40,7 +40,7 @@
     {% set settings = collapsing._ledger_settings(node) if kind == 'ledger' %}
     {% do collapsing._check_optimizable(settings) if settings %}
     {% do collapsing._check_not_fed_on(node, 'optimized') if settings %}
-    {#- by policy such a ledger is left out before -#}
+    {#- by policy, _why_left_out has already left out a ledger of other rules or with a wrong manifest -#}
     {% set described = collapsing._describe(relation) if settings %}
     {% if settings and not policy %}
         {% do collapsing._check_no_changed_rules(node.name, collapsing._changed_since(described, settings)) %}
@@ -78,11 +78,11 @@
     {% endif %}
     {% set count = old | length %}
     {% do return({'is_due': count > 0, 'says': 'batches after the base to fold: ' ~ count}) if not count or not policy %}
-    {% set says = count ~ ' of ' ~ policy.batches ~ ' batches after the base' %}
+    {% set says = 'batches after the base: ' ~ count ~ ' (limit ' ~ policy.batches ~ ')' %}
     {% if settings %}
         {% set share = collapsing._dead_share(relation, settings, batches) %}
-        {% set percent = (100 * share) | round(1) ~ ' of ' ~ (100 * policy.dead_share) | round(1) ~ ' %' %}
-        {% set says = says ~ ', ' ~ percent ~ ' of the rows dead' %}
+        {% set percent, limit = (100 * share) | round(1) ~ ' %', (100 * policy.dead_share) | round(1) ~ ' %' %}
+        {% set says = says ~ ', dead rows: ' ~ percent ~ ' (limit ' ~ limit ~ ')' %}
     {% endif %}
     {% set is_due = count >= policy.batches or (settings and share >= policy.dead_share) %}
     {{ return({'is_due': is_due, 'says': ('due: ' if is_due else 'not due: ') ~ says}) }}

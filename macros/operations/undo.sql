@@ -39,7 +39,10 @@
     {% set newest, undone = counting | last if counting else 0, manifest.undone | rejectattr(1, 'in', manifest.undos) | list %}
     {% set open = undone | selectattr(0, 'gt', [newest, batches.base if batches else 0] | max) | list %}
     {% if redo %}
-        {% set pair = open | first if batch is none else undone | selectattr(1, 'equalto', batch) | first %}
+        {#- a redo that is asked for again brings nothing more back -#}
+        {% set is_done = batches and batches.later and batches.later[-1] in manifest.undos %}
+        {% set pair = (open or ([] if is_done else undone)) | first if batch is none
+            else undone | selectattr(1, 'equalto', batch) | first %}
         {% if not pair %}
             {% set what = 'no batch is' if batch is none else 'batch ' ~ batch ~ ' is not' %}
             {{ return({'needless': true, 'says': what ~ ' taken back: there is nothing to bring back'}) }}
@@ -190,8 +193,9 @@
     {% set found = collapsing._rows_of(sql) %}
     {{ return(undo if not found else {
         'is_error': true,
-        'says': 'batch ' ~ (undo.brings_back or undo.target) ~ ' cannot be ' ~ ('brought' if undo.brings_back else 'taken') ~ ' back: its rows are inconsistent, a cancel row without its state row or a state row twice, so that their negation would not'
-            ~ ' give the state before it, for example of key ' ~ found[0][0] ~ '. Stage the rows that put it right, or rebuild the ledger'
-            ~ ' with --full-refresh from a stage without its blocks'
+        'says': 'batch ' ~ (undo.brings_back or undo.target) ~ ' cannot be ' ~ ('brought' if undo.brings_back else 'taken')
+            ~ ' back: its rows are inconsistent, a cancel row without its state row or a state row twice, so their negation'
+            ~ ' would not restore the state before it, for example of key ' ~ found[0][0] ~ '. Stage the rows that put it right,'
+            ~ ' or rebuild the ledger with --full-refresh from a stage without its blocks'
     }) }}
 {% endmacro %}

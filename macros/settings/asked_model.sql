@@ -8,6 +8,7 @@
         {{ collapsing._raise(node.name, asked_by ~ ' needs a ledger; this is a projection') }}
     {% endif %}
     {% do collapsing._check_one_shard(node) %}
+    {% do collapsing._check_reader_of_shards(asked_by, node) %}
     {{ return(node) }}
 {% endmacro %}
 

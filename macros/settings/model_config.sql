@@ -47,7 +47,7 @@
 
 
 {#
-    Runs at the end of every dbt command: warns about models that were built with settings but without the macro that they are for, and about
+    At the end of run and build, warns about models that were built with settings but without the macro that they are for, and about
     models that read the table of a ledger or projection, which contains rows and the rows that cancel them. A Jinja comment in a model's SQL,
     `collapsing: raw`, says that this is intended.
 #}

@@ -169,6 +169,7 @@
         {% set relation = collapsing._relation_if_any(reader) %}
         {% set read, is_joined = collapsing._watermark_of_reader(reader, node), collapsing._is_joined(reader) %}
         {% if read is not none and read < limit.upto and not 0 < read < batches.first
+            and (is_joined or collapsing._is_built_from(relation, source))
             and (is_joined or collapsing._adds_something(source, read, limit.upto)
                 or not (dry_run or collapsing._mark_as_read(relation, read, limit.upto))) %}
             {% do collapsing._say(
@@ -189,6 +190,16 @@
     {% do return(none) if not batches %}
     {% do return(collapsing._watermarks_of(relation, batches).read.get(node.unique_id)) if collapsing._is_joined(reader) %}
     {{ return(batches.last) }}
+{% endmacro %}
+
+
+{#
+    Returns whether a projection was built from the table that its model reads here: with --defer it may have been built from that of another
+    environment, whose batches have the same numbers. A table that Spark has listed is spelled in small letters.
+#}
+{% macro _is_built_from(projection, source) %}
+    {% set built_from = collapsing._property_in(collapsing._describe(projection), 'collapsing.projection') or {} %}
+    {{ return((built_from.source or '') | replace('`', '') | lower == source | string | replace('`', '') | lower) }}
 {% endmacro %}
 
 

@@ -68,17 +68,19 @@
 
 
 {#
-    Raises an error if final cannot give what is asked of shards: one state of all shards after a batch, because each shard has its own batches;
-    or, for a model that others read, the rows of the one shard that this run is about.
+    Raises an error if a model would get the rows of the shard that this run is about, and its own table is that of all shards: the run of
+    another shard would overwrite them, or go on after the batches of this one.
 #}
-{% macro _check_final_of_shards(node, as_of) %}
-    {% if as_of is not none %}
-        {% do collapsing._check_one_shard(node) %}
-    {% elif collapsing._shards_of(node) and collapsing._shard_of_run() is not none
-        and flags.WHICH in ['run', 'build', 'snapshot'] and model.resource_type in ['model', 'snapshot'] %}
+{% macro _check_reader_of_shards(asked_by, node) %}
+    {% set shard = collapsing._shard_of_run() %}
+    {% if collapsing._shards_of(node) and shard is not none and flags.WHICH in ['run', 'build', 'snapshot']
+        and model.resource_type in ['model', 'snapshot']
+        and (not this.identifier.endswith('__shard_' ~ shard) or model.config.materialized == 'ephemeral') %}
         {{ collapsing._raise(
-            model.name, "final of '" ~ node.name ~ "' would give it the rows of shard " ~ collapsing._shard_of_run() ~ ' only:'
-            ~ ' build it in a run without the variable collapsing_shard'
+            model.name, asked_by ~ " of '" ~ node.name ~ "' would give it the rows of shard " ~ shard ~ ' only. '
+            ~ ('Build it in a run without the variable collapsing_shard' if asked_by in ['final', 'histories']
+                else 'It is ephemeral: make it a view with a name for each shard' if model.config.materialized == 'ephemeral'
+                else "Give it a table for each shard: config(alias=collapsing.shard_name('" ~ this.identifier ~ "'))")
         ) }}
     {% endif %}
 {% endmacro %}
@@ -140,7 +142,7 @@
         {{ return(none) }}
     {% elif not shards %}
         {{ collapsing._raise(
-            model.name, "its keys are not split into shards (setting 'shards'), and this run is about shard " ~ shard
+            model.name, "its keys are not split into shards (setting 'shards'), and this run writes shard " ~ shard
             ~ ': leave it to a run without the variable collapsing_shard'
         ) }}
     {% elif not this.identifier.endswith('__shard_' ~ shard) %}

@@ -17,13 +17,13 @@
 
 {# Returns {zone, ansi} of the session: its time zone, and whether its ANSI mode is on. #}
 {% macro _session_settings() %}
-    {#- a number and text have a common type that only ANSI mode makes a number -#}
+    {#- coalesce of a number and text has the type string, except in ANSI mode -#}
     {% set row = collapsing._rows_of("select current_timezone(), typeof(coalesce(1, '1')) <> 'string'")[0] %}
     {{ return({'zone': row[0], 'ansi': row[1]}) }}
 {% endmacro %}
 
 
-{# Returns whether so few rows go to every task, so that what they are joined with is not shuffled. #}
+{# Returns whether there are so few rows that they are sent to every task, and the other side is not shuffled. #}
 {% macro _is_broadcast(rows) %}
     {{ return(rows <= 1000000) }}
 {% endmacro %}

@@ -21,7 +21,7 @@
             ~ " --args '{model: " ~ collapsing._name_to_ask(collapsing._model_of(relation)) ~ "}'"
             ~ (" --vars '{collapsing_shard: " ~ shard ~ "}'" if shard is not none)
             ~ " (a run that starts more than " ~ collapsing._lock_timeout_hours()
-            ~ ' hours after that removes it by itself: the variable collapsing_lock_timeout_hours)'
+            ~ ' hours after that time removes the lock itself; the variable collapsing_lock_timeout_hours sets the limit)'
         ) }}
     {% endif %}
 {% endmacro %}
@@ -52,7 +52,10 @@
 {% endmacro %}
 
 
-{# Runs at the end of every dbt command: what a model that failed could not remove, its lock and its temporary views. #}
+{#
+    Runs at the end of run, build, test, seed and snapshot: removes what a model that failed could not remove, its lock and its temporary
+    views.
+#}
 {% macro _clean_up_after_failure(results) %}
     {% for result in results if execute and result.status == 'error' and collapsing._kind_if_any(result.node) is not none %}
         {% set relation = api.Relation.create(
@@ -86,9 +89,9 @@
 
 
 {#
-    Returns whether a session with these settings has an embedded Derby for its metastore. What a hive-site.xml says no setting shows,
-    so that a folder where Spark would look for such a file counts as one. Spark hides what a setting named URL says; any other database, and
-    Derby's network server, need the name of their driver too.
+    Returns whether a session with these settings has an embedded Derby for its metastore. No setting shows what a hive-site.xml
+    says, so where no URL is given, a folder in which Spark would look for one counts as a metastore that others may use. Spark
+    hides what a setting named URL says; any other database, and Derby's network server, need the name of their driver too.
 #}
 {% macro _has_derby(settings) %}
     {#- Hive hears of its settings with and without these prefixes -#}

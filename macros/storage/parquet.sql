@@ -58,8 +58,9 @@ insert overwrite table {{ relation }} partition (ledger_batch)
 
 
 {#
-    Drops what a base stands for. Each batch exchanges folders with an empty one of <table>__dropped, which owns its files until the next
-    optimize, so that queries which read them can finish, and is then dropped. Every step can be repeated.
+    Drops what a base stands for. Each batch exchanges folders with an empty one of <table>__dropped, which owns its files until
+    the next base is written or the table is created again, so that queries which read them can finish, and is then dropped. Every
+    step can be repeated.
 #}
 {% macro _parquet_drop_covered(relation, batches) %}
     {% set dropped = collapsing._beside(relation, 'dropped') %}

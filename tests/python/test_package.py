@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from dbt.adapters.spark.impl import SparkAdapter
 
-from support.dbt_project import LEDGER, REPOSITORY, VIEW, Statements, model
+from support.dbt_project import LEDGER, REPOSITORY, VIEW, Statements, model, nodes_of
 from support.lives import operate
 from support.targets import TARGETS, WITH_LOG
 
@@ -176,6 +176,8 @@ def test_a_projection_opens_only_new_batches(shop) -> None:
     location, hidden = _location(shop, "orders"), []
     arrive(shop, "friday", "(5, 1, false, 'west', 3, 3)")
     shop.run("run", "--select", "orders")
+    [empty] = nodes_of(shop.invoke("run", "--empty", "--select", "orders_by_shop"))
+    assert empty.message == "no new batches", "with --empty it reads none"
     try:
         for file in location.rglob("ledger_batch=[1-5]/*.parquet"):
             hidden.append(file.rename(file.with_suffix(".hidden")))

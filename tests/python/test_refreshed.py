@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -93,6 +94,7 @@ def test_a_projection_reads_no_batches_that_a_base_has_replaced(project) -> None
     assert project.rows("select n from refreshed.sums_live") == [(2,)]
 
 
+@pytest.mark.full
 def test_a_new_table_is_no_part_of_what_an_optimize_of_the_old_one_has_left(project) -> None:
     """On parquet <table>__dropped owns the folders of dropped batches, to which a table that is created again writes."""
     names = ("stage", "stage_of_states", "orders", "sums", "sums_live")
@@ -138,6 +140,25 @@ def test_a_projection_has_no_state_between_batches_that_it_has_read_in_one_run(p
     assert no_state in project.fails("show", "--inline", _sums_of_late(2))
     assert operate(project, "optimize", model="late_sums", keep_batches=1).success
     assert project.batches("refreshed.late_sums")[0] == -1 and no_state in project.fails("show", "--inline", _sums_of_late(2))
+
+
+@pytest.mark.full
+def test_a_projection_of_another_environment_is_not_marked_as_having_read_this_one(project) -> None:
+    """As with --defer: of its own table it has not read the batches that add nothing here, but have the same numbers."""
+    table, property_ = "refreshed.late_sums", "collapsing.projection"
+    [(_, kept)] = project.rows(f"show tblproperties {table} ('{property_}')")
+    elsewhere = json.dumps(json.loads(bytes.fromhex(kept)) | {"source": "production.late"}).encode().hex()
+    project.sql(f"alter table {table} set tblproperties ('{property_}' = '{elsewhere}')")
+    project.write("models/stage_of_states.sql", VIEW + "select id, position, v, 'again' as block from {{ ref('stage') }} limit 1")
+    project.run("run", "--select", "stage_of_states", "late", variables={"upto": 6})
+    project.write("models/stage_of_states.sql", FILES["models/stage_of_states.sql"])
+    project.run("run", "--select", "stage_of_states")
+    read, batches = project.batches(table), project.batches("refreshed.late")
+    assert read[-1] < batches[-1]
+    assert operate(project, "optimize", model="late").success
+    assert project.batches(table) == read and project.batches("refreshed.late") == [-batches[-1]]
+    project.run("run", "--select", "late_sums")
+    assert project.batches(table) == [-batches[-1]]
 
 
 def _sums_of_late(batch: int) -> str:
@@ -265,4 +286,8 @@ def test_a_joined_ledger_that_feeds_another_by_its_changes_is_not_built_anew(mak
     )
     said = " ".join(project.fails("run", "--select", "stage_of_changes").split())
     assert "it feeds the ledger 'fed' and calls collapsing.changes within another macro" in said
+    project.write("models/sums.sql", model("projection(ref('orders'))", {"group_by": ["id"], "measures": COUNT}))
+    project.write("models/stage_of_changes.sql", VIEW + changes.replace("named", "sums"))
+    said = " ".join(project.fails("run", "--select", "sums", "stage_of_changes").split())
+    assert "it feeds the ledger 'fed' with changes of the projection 'sums', whose runs merge older batches" in said
     assert project.batches("feeding.named") == [1]

@@ -465,7 +465,7 @@ def test_configs_without_effect_and_reads_of_a_raw_table_are_warned_of(wrong_set
 def test_final_and_changes_refuse_what_they_cannot_read(wrong_settings) -> None:
     assert "model 'stage': final needs a model with settings" in wrong_settings["no_final"]
     assert "final takes a relation, such as ref('good'); given: \"good\"" in wrong_settings["final_by_name"]
-    assert "changes has no batch 99 to go on after: the last batch is 1" in wrong_settings["ahead"]
+    assert "changes cannot continue after batch 99: the last batch is 1" in wrong_settings["ahead"]
     assert "'columns' must be a column or a list of columns; given: nothing" in wrong_settings["nothing_compared"]
     assert "change_feed needs 'keep'" in wrong_settings["nothing_kept"] and "position; given: 5" in wrong_settings["kept_badly"]
     assert "explain_key reads the stage 'floating', which is ephemeral: make it a view" in wrong_settings["explained"]

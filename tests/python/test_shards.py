@@ -152,14 +152,39 @@ def test_a_run_that_is_not_about_one_shard_is_refused(folded: DbtProject, capsys
     assert 'collapsing_shard must be a whole number from 0; given: "first"' in said
 
 
+def test_a_model_that_every_shard_would_write_is_refused(folded: DbtProject) -> None:
+    """An incremental one would go on after the batches of another shard; one with a table for each shard reads its own."""
+    first = {"collapsing_shard": 0}
+    reads = {"newer": "changes(ref('by_block'), after=0)", "then": "final(ref('by_block'), as_of=1)"}
+    folded.write("models/of_all.sql", VIEW + "select * from {{ collapsing.histories([ref('by_block')]) }}")
+    for name, call in reads.items():
+        folded.write(f"models/{name}.sql", f"{VIEW}select * from {{{{ collapsing.{call} }}}}")
+    said = folded.failures("run", "--select", *reads)
+    assert all("its keys are split into 2 shards" in said[name] for name in reads)
+    ran = folded.invoke("run", "--select", "live_events", "of_all", *reads, variables=first).result
+    said = {node.node.name: str(node.message) for node in ran}
+    assert "final of 'by_block' would give it the rows of shard 0 only. Build it in a run without" in said["live_events"]
+    assert "histories of 'by_block' would give it the rows of shard 0 only. Build it in a run without" in said["of_all"]
+    assert "changes of 'by_block' would give it the rows of shard 0 only. Give it a table for each shard" in said["newer"]
+    assert "final(..., as_of) of 'by_block' would give it the rows of shard 0 only. Give it a table" in said["then"]
+    of_shard = "{{ config(materialized='view', alias=collapsing.shard_name('newer')) }}\n"
+    folded.write("models/newer.sql", f"{of_shard}select * from {{{{ collapsing.{reads['newer']} }}}}")
+    folded.run("run", "--select", "newer", variables=first)
+    assert folded.rows("select count(*) > 0 from newer__shard_0") == [(True,)]
+    folded.write("models/fed.sql", model("ledger(ref('newer'))", {"key": "id", "version": "version", "block": "block"}))
+    assert "it feeds the ledger 'fed' with changes of 'by_block', whose keys are split into shards" in " ".join(
+        folded.fails("run", "--select", "newer", variables=first).split()
+    )
+    for name in ("newer", "then", "fed", "of_all"):
+        (folded.directory / "models" / f"{name}.sql").unlink()
+
+
 @pytest.mark.full
 def test_a_model_that_is_not_the_shards_is_refused(folded: DbtProject) -> None:
     first = {"collapsing_shard": 0}
-    said = folded.fails("run", "--select", "live_events", variables=first)
-    assert "final of 'by_block' would give it the rows of shard 0 only" in said
     folded.write("models/whole.sql", model("ledger(ref('events'))", LEDGER))
     said = folded.fails("run", "--select", "whole", variables=first)
-    assert "model 'whole': its keys are not split into shards (setting 'shards'), and this run is about shard 0" in said
+    assert "model 'whole': its keys are not split into shards (setting 'shards'), and this run writes shard 0" in said
     folded.write("models/whole.sql", model("ledger(ref('events'))", LEDGER | {"shards": SHARDS}))
     said = folded.fails("run", "--select", "whole", variables=first)
     assert (

@@ -207,9 +207,10 @@ WRONG_OF_OPTIMIZE = [
 def test_optimize_folds_what_is_due_and_says_why(status, ledgers, capsys, full: bool) -> None:
     before = {name: status.batches(name) for name in ledgers}
     said = _said(status, "optimize", dead_share=0.42, dry_run=True)
-    assert "orders: due: 3 of 100 batches after the base, 44.4 of 42.0 % of the rows dead (dry run: nothing was changed)" in said
-    assert "whole: not due: 2 of 100 batches after the base, 40.0 of 42.0 % of the rows dead" in said
-    assert "by_id: not due: 2 of 100 batches after the base" in said
+    due = "orders: due: batches after the base: 3 (limit 100), dead rows: 44.4 % (limit 42.0 %)"
+    assert f"{due} (dry run: nothing was changed)" in said
+    assert "whole: not due: batches after the base: 2 (limit 100), dead rows: 40.0 % (limit 42.0 %)" in said
+    assert "by_id: not due: batches after the base: 2 (limit 100)" in said
     assert "never: left out: it has not been built" in said
     assert {name: status.batches(name) for name in ledgers} == before
     assert _said(status, "optimize", model="whole", dry_run=True) == [

@@ -110,6 +110,9 @@ def test_undone_blocks_are_read_again_when_asked(undone, again: list[str]) -> No
     project, life = undone
     _undo(project, *again, unread=True)
     project.run("run", "--select", *built(again))
+    assert not operate(project, "undo", model="versioned", redo=True).success, "its blocks would be there twice"
+    for redo in (False, True, True):  # a redo that is asked for again is none of what was taken back before
+        _undo(project, "versioned", redo=redo)
     life.check(project.rows, again)
     decided = "{{ collapsing.decisions(ref('versioned'), ref('stage_events')) }}"
     project.write("models/decided.sql", f"{VIEW}select decision, count(*) as n from {decided} group by all")
