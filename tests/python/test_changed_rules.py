@@ -85,6 +85,8 @@ def test_partitions_that_a_base_was_written_by_are_not_taken_away(project) -> No
     project.write("models/parted.sql", model("ledger(ref('stage_parted'))", REPLACING) + " -- one row of each key")
     project.run("run", "--full-refresh", "--select", "parted", "live_parted")
     assert project.rows("select version from live_parted") == [(6,)]
+    project.write("models/parted.sql", model("ledger(ref('stage_parted'))", LEDGERS["parted"]))
+    project.run("run", "--full-refresh", "--select", "parted", "live_parted")
 
 
 def test_of_rows_that_differ_in_the_delete_alone_the_delete_wins(project) -> None:
