@@ -46,20 +46,22 @@
     macros that a model's own SQL calls when it is parsed.
 #}
 {% macro _check_feeds(node) %}
-    {% for ledger in graph.nodes.values() if collapsing._kind_if_any(ledger) == 'ledger'
+    {% set is_projection, shards = collapsing._is_projection(node), collapsing._shards_of(node) %}
+    {% set may_feed = 'macro.collapsing.changes' in model.depends_on.macros and not is_projection and not shards %}
+    {% for ledger in graph.nodes.values() if not may_feed and collapsing._kind_if_any(ledger) == 'ledger'
         and model.unique_id in collapsing._lineage_of(ledger) | map(attribute='unique_id') %}
         {% set feeds = "it feeds the ledger '" ~ ledger.name ~ "' " %}
-        {% if collapsing._is_projection(node) %}
+        {% if is_projection %}
             {{ collapsing._raise(
                 model.name, feeds ~ "with changes of the projection '" ~ node.name ~ "', whose runs merge older batches, which would be folded again: "
                 ~ "read final of '" ~ node.name ~ "' instead, or feed it from " ~ collapsing._ledger_of(node).name
             ) }}
-        {% elif collapsing._shards_of(node) %}
+        {% elif shards %}
             {{ collapsing._raise(
                 model.name, feeds ~ "with changes of '" ~ node.name ~ "', whose keys are split into shards: a run would give it the rows of one shard."
                 ~ " Feed it from the stage of '" ~ node.name ~ "'"
             ) }}
-        {% elif 'macro.collapsing.changes' not in model.depends_on.macros %}
+        {% else %}
             {{ collapsing._raise(
                 model.name, feeds ~ 'and calls collapsing.changes within another macro, or where dbt does not see it'
                 ~ ' when it parses, as under is_incremental(), so an optimize of ' ~ node.name

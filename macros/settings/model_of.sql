@@ -169,9 +169,8 @@
         {% set relation = collapsing._relation_if_any(reader) %}
         {% set read, is_joined = collapsing._watermark_of_reader(reader, node), collapsing._is_joined(reader) %}
         {% if read is not none and read < limit.upto and not 0 < read < batches.first
-            and (is_joined or collapsing._is_built_from(relation, source))
-            and (is_joined or collapsing._adds_something(source, read, limit.upto)
-                or not (dry_run or collapsing._mark_as_read(relation, read, limit.upto))) %}
+            and (is_joined or (collapsing._is_built_from(relation, source) and (collapsing._adds_something(source, read, limit.upto)
+                or not (dry_run or collapsing._mark_as_read(relation, read, limit.upto))))) %}
             {% do collapsing._say(
                 node.name, ('joined ledger' if is_joined else 'projection') ~ " '" ~ reader.name
                 ~ "' has read up to batch " ~ read ~ ': later batches are kept'
