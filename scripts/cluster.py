@@ -295,8 +295,8 @@ def start(local: bool) -> None:
     except BaseException:
         stop_all()
         raise
-    say(f"both answer, after {time.monotonic() - began:.0f} s. For dbt:")
-    print(f"  dbt run --target cluster\n  export SPARK_REMOTE=sc://{HOST}:{CONNECT}; dbt run --target connect")
+    say(f"both answer, after {time.monotonic() - began:.0f} s. For example:")
+    print("  scripts/demo --target cluster\n  scripts/demo --target connect")
 
 
 def status() -> bool:

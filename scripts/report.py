@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """A page about the ledgers of a dbt project: one HTML file that can be read without a network.
 
 It asks dbt, in this process, for what the macros `history`, `final`, `changes` and `rejects` return, and writes nothing to the
@@ -317,7 +316,7 @@ def counted_as(number: int, noun: str) -> str:
 def in_bytes(size: float) -> str:
     """Return bytes in the unit that suits them."""
     for unit in ("B", "KB", "MB", "GB"):
-        if size < 1000:
+        if size < 999.5:  # what would be rounded to 1e+03
             return f"{size:.3g} {unit}"
         size /= 1000
     return f"{size:.3g} TB"

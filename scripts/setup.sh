@@ -3,7 +3,7 @@
 #
 #   setup_environment               where things go: exports COLLAPSING_LOCAL, DBT_*, SPARK_LOCAL_IP
 #   setup_environment_of_user       the same for a project of the user's own: keeps its profiles, and what it is told of Spark
-#   setup_java                      finds Java 17 or 21 (installs 17 as root with apt-get), exports JAVA_HOME
+#   setup_java                      finds Java 17 or 21 (installs one as root with apt-get), exports JAVA_HOME
 #   setup_venv requirements.txt     makes or repairs .venv so that it holds this lock, sets VENV_PYTHON
 #   setup_classes                   after both: archives Spark's classes once, so that sessions start in half of the time
 #   setup_local_files               after both: fetches a jar with which Hadoop writes local files without starting a process for each
@@ -45,6 +45,8 @@ setup_environment() {
 # The same for a project of the user's own, which may have its profiles elsewhere, and a Spark that it is told of.
 setup_environment_of_user() {
     local name kept=()
+    # as dbt has it: the folder that is named, then the current one
+    [ -n "${DBT_PROFILES_DIR:-}" ] || [ ! -f profiles.yml ] || DBT_PROFILES_DIR=$PWD
     for name in DBT_PROFILES_DIR SPARK_CONF_DIR SPARK_REMOTE PYSPARK_SUBMIT_ARGS; do
         [ -z "${!name:-}" ] || kept+=("$name=${!name}")
     done
@@ -88,12 +90,12 @@ _java_look() {
     if [ "$major" -lt 17 ]; then
         JAVA_PROBLEM="${JAVA_AT:-java} is Java $JAVA_VERSION, too old"
     elif [ "$major" -gt 21 ]; then
-        JAVA_PROBLEM="${JAVA_AT:-java} is Java $JAVA_VERSION, too new (Spark 4.1 fails on it)"
+        JAVA_PROBLEM="${JAVA_AT:-java} is Java $JAVA_VERSION, too new (Spark fails on it)"
     fi
 }
 
 _java_stop() {
-    setup_stop "Spark 4.1 needs Java 17 or 21, but $JAVA_PROBLEM. To install one:" \
+    setup_stop "Spark needs Java 17 or 21, but $JAVA_PROBLEM. To install one:" \
         "  Debian, Ubuntu:  sudo apt-get update && sudo apt-get install -y openjdk-17-jre-headless" \
         "                   (openjdk-21-jre-headless where 17 is gone)" \
         "  Fedora:          sudo dnf install -y java-21-openjdk-headless" \
@@ -114,16 +116,24 @@ _apt_install() {
     return 1
 }
 
+# Prints the home of a Java 17 or 21 that apt-get has installed. Fails where there is none.
+_java_of_apt() {
+    local home
+    for home in /usr/lib/jvm/java-{17,21}-openjdk-*; do
+        [ ! -x "$home/bin/java" ] || { printf '%s\n' "$home" && return; }
+    done
+    return 1
+}
+
 setup_java() {
     _java_look
     if [ -n "$JAVA_PROBLEM" ] && _is_root_with_apt; then
-        setup_say "Spark 4.1 needs Java 17 or 21, but $JAVA_PROBLEM"
+        setup_say "Spark needs Java 17 or 21, but $JAVA_PROBLEM"
         local home
-        for home in /usr/lib/jvm/java-17-openjdk-*; do break; done
-        if [ ! -x "$home/bin/java" ]; then
-            _apt_install openjdk-17-jre-headless || _java_stop
-            for home in /usr/lib/jvm/java-17-openjdk-*; do break; done
-        fi
+        home=$(_java_of_apt) || {
+            _apt_install openjdk-17-jre-headless || _apt_install openjdk-21-jre-headless || _java_stop
+            home=$(_java_of_apt) || _java_stop
+        }
         JAVA_HOME=$home _java_look
     fi
     [ -z "$JAVA_PROBLEM" ] || _java_stop
@@ -262,7 +272,7 @@ setup_venv() {
 }
 
 _venv_make() {
-    local lock=$1 stamp=$VENV/.setup-stamp log=$COLLAPSING_LOCAL/logs/setup.log version started=$SECONDS
+    local lock=$1 stamp=$VENV/.setup-stamp mark=$VENV/.build-lock.txt log=$COLLAPSING_LOCAL/logs/setup.log version started=$SECONDS
     # The stamp begins with the folder's path, because a virtual environment does not survive a move. It is taken away
     # during an install, so that one that was cut short is seen and begun again.
     if [ -f "$stamp" ] && [ "$(head -n 1 "$stamp")" = "$VENV" ] && version=$(_python_version "$VENV_PYTHON"); then
@@ -273,6 +283,10 @@ _venv_make() {
         fi
         setup_say "$lock has changed or is new to ${VENV##*/}: installing it"
     else
+        if [ -f "$VENV/pyvenv.cfg" ] && [ ! -f "$stamp" ] && [ ! -f "$mark" ]; then
+            setup_stop "$VENV is a virtual environment that no script of this repository has made:" \
+                "  move or remove it, and start again"
+        fi
         _python_find
         setup_say "Python $(_python_version "$PYTHON") ($(command -v "$PYTHON"))"
         if [ -e "$VENV" ]; then
@@ -280,8 +294,12 @@ _venv_make() {
         else
             setup_say "making the virtual environment ${VENV##*/}"
         fi
-        rm -f "$stamp"
-        "$PYTHON" -m venv --clear "$VENV" >"$log" 2>&1 || {
+        # The mark comes first, and pyvenv.cfg goes first: what is left of a kill is not taken for a user's own.
+        [ -L "$VENV" ] || rm -f "$VENV/pyvenv.cfg"
+        rm -rf "$VENV"
+        mkdir "$VENV"
+        touch "$mark"
+        "$PYTHON" -m venv "$VENV" >"$log" 2>&1 || {
             tail -n 5 "$log" >&2
             setup_stop "the virtual environment could not be made; all of the output is in $log"
         }
@@ -291,8 +309,8 @@ _venv_make() {
     fi
     rm -f "$stamp" "$VENV"/.spark-*.jsa
     # Packages that come as source are built with the locked setuptools, not with the newest one.
-    awk '/^[A-Za-z]/ { wanted = /^setuptools==/ } wanted' "$COLLAPSING_ROOT/$lock" >"$VENV/.build-lock.txt"
-    if ! { { [ ! -s "$VENV/.build-lock.txt" ] || _pip_install "$VENV/.build-lock.txt"; } &&
+    awk '/^[A-Za-z]/ { wanted = /^setuptools==/ } wanted' "$COLLAPSING_ROOT/$lock" >"$mark"
+    if ! { { [ ! -s "$mark" ] || _pip_install "$mark"; } &&
         _pip_install "$COLLAPSING_ROOT/$lock" --no-build-isolation --use-pep517; } \
         2>&1 </dev/null | tee "$log" | _pip_progress; then
         tail -n 15 "$log" >&2

@@ -420,7 +420,8 @@ def _options(arguments: Sequence[str] | None) -> argparse.Namespace:
     """Read the command line."""
     ends = (
         "The exit code is 0 if the last look, and the run that followed it, succeeded, else 1: also if Spark has died, "
-        "or after --give-up failed looks."
+        "or after --give-up failed looks. SIGTERM and SIGINT let a batch that has begun come to its end. "
+        "A second one stops at once, and the next run recovers."
     )
     parser = argparse.ArgumentParser(prog="watch", description=__doc__.splitlines()[0], epilog=ends)
     option = parser.add_argument

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Measure what the documents claim about speed: run by scripts/bench, which sets up Java, Python and the environment.
 
 What is compared takes turns in one Spark session, so that a noisy machine is as noisy for each.
@@ -41,12 +40,17 @@ def main() -> None:
                 results = Results(name, target, setting, _machine(bench))
                 try:
                     options.MEASURES[name].run(bench, results)
+                except BaseException:
+                    setting["run"] = "unfinished"  # a part of the file's name: whole figures are not overwritten
+                    raise
                 finally:  # what was measured is kept, whatever stopped the rest
                     if results.comparisons:
                         bench.console.print(f"[dim]{results.write(local / 'results')}", soft_wrap=True)
             bench.close()
     except InUse as error:
         sys.exit(f"[bench] {error}")
+    except KeyboardInterrupt:
+        sys.exit(130)
 
 
 def _machine(bench: Bench) -> dict[str, Any]:

@@ -75,9 +75,8 @@ def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[st
             others = [measure for measure in chosen if measure not in takers]
             parser.error(f"{_option(name)} is no option of {', '.join(others)}")
     for name, measure in chosen.items():
-        peers = measure.peers_on(target) if hasattr(measure, "peers_on") else ()
-        if given.get("peers", "all") not in ("all", *peers):
-            parser.error(f"--peers of {name} on {target} is all, {', '.join(peers)}")
+        if "peers" in measure.SIZES[scale] and given.get("peers", "all") not in ("all", *measure.peers_on(target)):
+            parser.error(f"--peers of {name} on {target} is all, {', '.join(measure.peers_on(target))}")
     return target, {
         name: {"scale": scale} | {option: given.get(option, value) for option, value in measure.SIZES[scale].items()}
         for name, measure in chosen.items()

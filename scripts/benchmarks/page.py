@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Put figures into docs/benchmarks.md: run by `scripts/bench page FILE ...`.
 
 The page has a pair of marks for each measure and target, `<!-- bench: final-parquet -->` and `<!-- end of final-parquet -->`.
@@ -21,11 +20,15 @@ MARKED = re.compile(r"(?P<begin><!-- bench: (?P<name>[a-z-]+) -->\n).*?(?P<end><
 
 
 def filled(page: str, results: Iterable[Results]) -> str:
-    """Return the page with the figures in it. ValueError where it has no marks for some of them, or they are a smoke's."""
+    """Return the page with the figures in it. ValueError where it has no marks for some of them, or they are not for a page."""
     tables: dict[str, list[str]] = {}
     for one in results:
         if one.setting.get("scale") == "smoke":
             raise ValueError(f"the figures of {one.name} are those of --scale smoke, which mean nothing: they are not for a page")
+        if one.setting.get("run") == "unfinished":
+            raise ValueError(
+                f"the figures of {one.name} are those of a run that did not come to its end: they are not for a page"
+            )
         tables.setdefault(f"{one.measure}-{one.target}", []).append(markdown(one))
     marks = [mark["name"] for mark in MARKED.finditer(page)]
     unknown = sorted(set(tables) - set(marks))

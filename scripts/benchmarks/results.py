@@ -87,7 +87,7 @@ class Results:
     measure, target : str
         Which measure, on which format of tables.
     setting : dict
-        The options that the measure was started with: scale, sizes, and whatever else it takes.
+        The options that the measure was started with: scale, sizes, and whatever else it takes; and `run`, if it is unfinished.
     machine : dict
         What it ran on, and when.
     comparisons : list

@@ -71,6 +71,8 @@ class Bench:
                 begun[event.info.thread] = (f"{event.data.node_info.node_name}: {sql[:70]}", time.perf_counter())
 
         result = dbtRunner(manifest=self._parsed.get(shard), callbacks=[hear]).invoke(given)
+        if isinstance(result.exception, KeyboardInterrupt):  # dbt takes it for itself, and for a failure
+            raise result.exception
         if not result.success:
             said = [node.message or "" for node in getattr(result.result, "results", None) or []]
             raise RuntimeError(f"dbt {' '.join(command)}: {result.exception or ' '.join(said)}")

@@ -178,10 +178,10 @@ class Check:
 
     def begin(self) -> dict:
         """Install the package, create the schema, say what the target is. Raises CannotAsk."""
+        self.is_begun = True  # before the question: the schema may be there although no answer comes
         answer = self.worker.ask("run-operation", "check_begin")
         if not answer["success"] or not answer["answers"]:
             raise CannotAsk(answer["said"])
-        self.is_begun = True
         self.about = answer["answers"][0]
         return self.about
 

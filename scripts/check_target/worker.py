@@ -1,10 +1,10 @@
 """A process that runs dbt commands for check.py, and dies where it is told to.
 
 Reads a JSON object a line from stdin: `arguments` of dbt, and if wanted what to do before a statement that a regular expression
-finds: `die`, {statement, place, after}, kills the process group before it is executed for the place-th time, or so many seconds
-later unless the command has ended; `meet`, {statement, until}, waits until that time; `time`, {statement}, measures it. Answers
-on stdout by a line that begins with ANSWER: a JSON object with `success`, `said`, `answers` (of the macro check_say), `seconds`
-(of what was measured) and `met` (whether it came to that statement in time).
+finds: `die`, {statement, after}, kills the process group before it is first executed, or so many seconds later unless the command
+has ended; `meet`, {statement, until}, waits until that time; `time`, {statement}, measures it. Answers on stdout by a line that
+begins with ANSWER: a JSON object with `success`, `said`, `answers` (of the macro check_say), `seconds` (of what was measured) and
+`met` (whether it came to that statement in time).
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ class Ear:
         self.met = False
         self.kill: threading.Timer | None = None
         self._command = command
-        self._seen = 0
         self._began: float | None = None
 
     def __call__(self, event) -> None:
@@ -59,12 +58,10 @@ class Ear:
             left = self._command["meet"]["until"] - time.time()
             self.met = self.met or left > 0
             time.sleep(max(0.0, left))
-        if self._is_meant("die", sql):
-            self._seen += 1
-            if self._seen == self._command["die"].get("place", 1):
-                self.kill = threading.Timer(self._command["die"].get("after", 0), die)
-                self.kill.start()
-                time.sleep(0 if self._command["die"].get("after") else 3600)
+        if not self.kill and self._is_meant("die", sql):
+            self.kill = threading.Timer(self._command["die"].get("after", 0), die)
+            self.kill.start()
+            time.sleep(0 if self._command["die"].get("after") else 3600)
 
     def _is_meant(self, act: str, sql: str) -> bool:
         return act in self._command and bool(re.search(self._command[act]["statement"], sql))

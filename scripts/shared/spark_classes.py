@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Ask of Spark what a ledger's runs ask, so that Java archives the classes: run by setup.sh with -XX:ArchiveClassesAtExit.
 
 A session loads some 20,000 classes. Java reads, checks and links each of them anew in every process, unless they come out of an

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import subprocess
+import sys
 import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 import pytest
 from rich.console import Console
 
+import bench
 import options
 from page import MARKED, PAGE, filled
 from results import COSTS, Comparison, Results, markdown, svg
@@ -136,6 +138,31 @@ def test_figures_of_a_smoke_are_refused(results: Results) -> None:
         filled(MARKS.format("final-parquet", ""), [results])
 
 
+def test_figures_of_a_run_that_was_stopped_are_refused(results: Results) -> None:
+    results.setting["run"] = "unfinished"
+    with pytest.raises(
+        ValueError, match="final-parquet-default-20000-unfinished are those of a run that did not come to its end"
+    ):
+        filled(MARKS.format("final-parquet", ""), [results])
+
+
+def test_a_run_that_is_stopped_leaves_the_figures_of_a_whole_one(results: Results, tmp_path: Path, monkeypatch) -> None:
+    def stop(_: object, begun: Results) -> None:
+        begun.comparisons += results.comparisons
+        raise KeyboardInterrupt
+
+    session = SimpleNamespace(drop=lambda: None, console=Console(quiet=True))
+    monkeypatch.setitem(sys.modules, "session", SimpleNamespace(Bench=lambda *_: session))
+    monkeypatch.setitem(options.MEASURES, "final", SimpleNamespace(run=stop))
+    monkeypatch.setattr(options, "read", lambda: ("parquet", {"final": {"scale": "smoke", "rows": 5}}))
+    monkeypatch.setattr(bench, "_machine", lambda _: {})
+    monkeypatch.setenv("COLLAPSING_LOCAL", str(tmp_path))
+    with pytest.raises(SystemExit) as ended:
+        bench.main()
+    assert ended.value.code == 130
+    assert [file.name for file in (tmp_path / "results").glob("*.json")] == ["final-parquet-smoke-5-unfinished.json"]
+
+
 def test_the_page_has_marks_for_every_measure_and_target() -> None:
     marks = [mark["name"] for mark in MARKED.finditer(PAGE.read_text(encoding="utf-8"))]
     assert sorted(marks) == sorted(f"{name}-{target}" for name, measure in options.MEASURES.items() for target in measure.TARGETS)
@@ -173,6 +200,12 @@ def test_without_a_name_all_are_measured() -> None:
     assert list(options.read(["--rounds", "1"])[1]) == list(options.MEASURES)
 
 
+def test_peers_are_chosen_for_the_measures_that_have_some() -> None:
+    settings = options.read(["--target", "delta", "--peers", "merge"])[1]
+    assert {name for name, setting in settings.items() if setting.get("peers") == "merge"} == {"merge", "joins"}
+    assert "growth" in settings
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -185,6 +218,7 @@ def test_without_a_name_all_are_measured() -> None:
         (["merge", "final", "--batch", "9"], "--batch is no option of final"),
         (["merge", "--scale", "tiny"], "invalid choice: 'tiny'"),
         (["merge", "--peers", "flink"], "invalid choice: 'flink'"),
+        (["--target", "delta", "--peers", "append"], "--peers of joins on delta is all, again, merge"),
     ],
 )
 def test_a_wrong_option_is_told(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

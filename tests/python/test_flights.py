@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
+import pandas as pd
 import pytest
 
 from support.dbt_project import FROM_DBT_1_10, REPOSITORY, nodes_of
@@ -118,10 +121,37 @@ def test_the_register_changed_after_its_flights_were_folded(flights, full: bool)
     assert {"AIRBUS", "MCDONNELL DOUGLAS", "not in the register"} <= live
 
 
-def test_the_report_shows_whose_sums_are_right(flights, tmp_path: Path) -> None:
-    sys.path.insert(0, str(REPOSITORY / "scripts" / "flights"))
+@pytest.fixture
+def report(monkeypatch):
+    """The demo's report as a module."""
+    monkeypatch.syspath_prepend(REPOSITORY / "scripts" / "flights")
     import report
 
+    return report
+
+
+def test_the_report_names_all_decisions_and_batches(report) -> None:
+    batches = [report.Batch(label, 1, 9, 5.0) for label in ("January to November", "2013-12-01", "stragglers")]
+    decisions = ['{"applied": 8, "orphan_delete": 1}', '{"applied": 3, "tie": 1}', None]
+    history = pd.DataFrame({"ledger_batch": [1, 2, 3], "rows_read": [9, 4, 0], "decisions": decisions})
+    stream = report.stream(SimpleNamespace(batches=batches, plots={"history": history}))
+    assert re.findall(r"</i>(\w+)", stream[1]) == ["applied", "orphan_delete", "tie"]
+    for drawn in ("".join(stream), "".join(report.day_by_day(batches))):
+        assert ">12-01<" in drawn and ">stragglers<" in drawn
+
+
+def test_hours_without_flights_have_no_mean_delay(report) -> None:
+    rows = pd.DataFrame({"origin": ["EWR", "EWR", "JFK"], "hour_of_day": [5, 6, 6], "flights_a_day": [2.0, 3.0, 4.0]})
+    _, flights, _, delays = report.hours(rows.assign(mean_departure_delay=[1.5, 2.5, None]))
+    assert re.findall("<title>(5:00: .*?)</title>", flights)[:3] == [
+        "5:00: Newark (EWR) 2",
+        "5:00: Kennedy (JFK) 0",
+        "5:00: LaGuardia (LGA) 0",
+    ]
+    assert set(re.findall("<title>(.:00: .*?)</title>", delays)) == {"5:00: Newark (EWR) 1.5", "6:00: Newark (EWR) 2.5"}
+
+
+def test_the_report_shows_whose_sums_are_right(flights, report, tmp_path: Path) -> None:
     relations = dict.fromkeys(["punctuality_by_carrier", "busiest_hours", "busiest_routes", "stg_flight_events"])
     relations |= dict.fromkeys(["stg_flights_2013", "flights", "punctuality_by_manufacturer"])
     plots = report.read_plots(lambda sql: flights.sql(sql).toPandas(), {name: f"demo.{name}" for name in relations})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -137,3 +138,24 @@ def test_batches_that_were_taken_back_are_named(report, undoes: dict[int, int], 
 )
 def test_the_numbers_of_an_axis_have_one_unit(report, greatest: float, names: list[str]) -> None:
     assert report.charts.Frame(760, 190, greatest, "rows").names == names
+
+
+@pytest.mark.parametrize(
+    ("number", "short", "in_bytes"),
+    [
+        (999, "999", "999 B"),
+        (9_999, "9,999", "10 KB"),
+        (999_499, "999 k", "999 KB"),
+        (999_999, "1 M", "1 MB"),
+        (999_999_999, "1 G", "1 GB"),
+    ],
+)
+def test_a_number_that_is_rounded_up_to_the_next_unit_is_in_it(report, number: int, short: str, in_bytes: str) -> None:
+    assert (report.charts.short(number), report.in_bytes(number)) == (short, in_bytes)
+
+
+def test_a_line_has_no_point_where_nothing_is_known(report) -> None:
+    series = [report.charts.Series("late", "blue", [1.0, math.nan, 3.0]), report.charts.Series("never", "red", [math.nan] * 3)]
+    drawn, _ = report.charts.lines(["5:00", "6:00", "7:00"], series, "minutes")(760)
+    assert re.findall(r"<title>(.*?)</title>", drawn) == ["5:00: late 1", "7:00: late 3"]
+    assert "nan" not in drawn and "never" not in report.charts.legend(series)

@@ -1,4 +1,4 @@
-"""What the scripts share: one process at a time on a metastore that takes no more."""
+"""What the scripts share: one process at a time on a metastore that takes no more, and what setup.sh sets up."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from support.dbt_project import REPOSITORY
 from workspace import InUse, alone
 
 pytestmark = pytest.mark.only("parquet")
@@ -42,3 +43,32 @@ def test_a_metastore_that_spark_has_open_is_seen(spark, local: Path) -> None:
         pass
     with alone(local, is_embedded=False):  # a server has a metastore of its own
         pass
+
+
+def _setup(folder: Path, commands: str, **environment: str) -> subprocess.CompletedProcess:
+    """Run commands in a folder after setup.sh was sourced; nothing that they make is anywhere else."""
+    script = f"set -euo pipefail; source '{REPOSITORY}/scripts/setup.sh'; {commands}"
+    known = {name: value for name, value in os.environ.items() if name != "DBT_PROFILES_DIR"}
+    environment = known | {"COLLAPSING_LOCAL": str(folder / ".local")} | environment
+    return subprocess.run(["bash", "-c", script], cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_the_profiles_are_those_that_dbt_would_take_else_the_ones_of_this_repository(tmp_path: Path) -> None:
+    asked = "setup_environment_of_user; printf '%s' \"$DBT_PROFILES_DIR\""
+    assert _setup(tmp_path, asked).stdout == str(REPOSITORY / "profiles")
+    (tmp_path / "profiles.yml").touch()
+    assert _setup(tmp_path, asked).stdout == str(tmp_path)
+    assert _setup(tmp_path, asked, DBT_PROFILES_DIR="/elsewhere").stdout == "/elsewhere"
+
+
+@pytest.mark.parametrize("mark", ["", ".setup-stamp", ".build-lock.txt"])
+def test_a_virtual_environment_that_a_user_has_made_is_left_alone(tmp_path: Path, mark: str) -> None:
+    venv = tmp_path / ".venv"
+    venv.mkdir()
+    (venv / "pyvenv.cfg").touch()
+    if mark:
+        (venv / mark).touch()
+    making = "_python_find() { echo made again; exit; }; setup_environment; VENV=$PWD/.venv; _venv_make requirements.txt"
+    ran = _setup(tmp_path, making)
+    assert (ran.returncode, ran.stdout) == ((0, "made again\n") if mark else (1, ""))
+    assert (f"{venv} is a virtual environment that no script of this repository has made" in ran.stderr) == (not mark)

@@ -108,20 +108,6 @@ def test_a_table_of_ledgers_and_a_command_line_that_says_what_is_wrong(watch, tm
         assert ended.returncode == 2 and words in ended.stderr
 
 
-def test_both_helps_say_the_same_of_each_option() -> None:
-    script, wrapper = (
-        subprocess.run(
-            [*command, "--help"], capture_output=True, text=True, check=True, env=os.environ | {"COLUMNS": "200"}
-        ).stdout
-        for command in ([sys.executable, SCRIPT], [SCRIPT.with_suffix("")])
-    )
-    said = [re.fullmatch(r"  (--[\w-]+) .*?  +(\S.*)|(The exit code .*)", line) for line in wrapper.splitlines()]
-    said = [[words for words in line.groups() if words] for line in said if line]
-    assert len(said) == 12
-    for option, words in ((line[0], line[-1]) for line in said):
-        assert option in script and words in script, option
-
-
 def test_brackets_of_an_error_are_shown_on_a_terminal(watch, monkeypatch) -> None:
     out = io.StringIO()
     monkeypatch.setattr(out, "isatty", lambda: True)
