@@ -1,8 +1,7 @@
 {% macro blocks(ledger) %}
     {% do return(ledger) if not collapsing._knows_models() %}
     {% set node = collapsing._asked_ledger('blocks', ledger) %}
-    {% set settings = collapsing._ledger_settings(node) %}
-    {% if not settings.block %}
+    {% if not collapsing._ledger_settings(node).block %}
         {{ collapsing._raise_setting(
             node.name, 'block', 'the column with the block token, for blocks to tell what was folded', 'nothing'
         ) }}

@@ -16,17 +16,14 @@
     {% do return(collapsing._visible_rows(ledger)) if after == 0 %}
     {% set batches = collapsing._batches_of(collapsing._plain(ledger)) %}
     {% set last = collapsing._last_to_ask_for(ledger, batches) %}
-    {% if last is not none and after > last %}
-        {{ collapsing._raise(
-            node.name, 'changes cannot continue after batch ' ~ after ~ ': the last batch is ' ~ (last or 'none')
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        node.name, 'changes cannot continue after batch ' ~ after ~ ': the last batch is ' ~ (last or 'none')
+    ) if last is not none and after > last }}
     {% set gone = 'changes after=' ~ after ~ ' are gone: the ledger was optimized or rebuilt at a later batch' %}
     {% set advice = '. Read it from the beginning (after=0) and rebuild the model that reads it' %}
     {#- a ledger that was rebuilt continues its numbers: its first batch holds what all earlier ones held -#}
-    {% if batches and after < batches.first and batches.first > 1 %}
-        {{ collapsing._raise(node.name, gone ~ ', ' ~ batches.first ~ advice) }}
-    {% endif %}
+    {{ collapsing._raise(node.name, gone ~ ', ' ~ batches.first ~ advice)
+        if batches and after < batches.first and batches.first > 1 }}
     {#- a view over this raises the error too, once a base stands for what it would miss, or `after` is gone -#}
     {% set stop = collapsing._raise_in_sql(node.name ~ ': ' ~ gone ~ advice) %}
     {% set found = '(select ledger_batch from ' ~ collapsing._plain(ledger) ~ ' where ledger_batch %s limit 1)' %}

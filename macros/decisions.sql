@@ -6,11 +6,9 @@
     {% do collapsing._check_not_ephemeral('decisions', node, stage) %}
     {% set settings = collapsing._ledger_settings(node) %}
     {% set columns = collapsing._stage_columns('select * from ' ~ stage, settings) %}
-    {% if 'decision' in columns | map(attribute='name') | map('lower') | list %}
-        {{ collapsing._raise(
-            node.name, "the stage's column 'decision' has the name of what decisions adds: give it another name in a view"
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        node.name, "the stage's column 'decision' has the name of what decisions adds: give it another name in a view"
+    ) if 'decision' in columns | map(attribute='name') | map('lower') | list }}
     {% set batches = collapsing._batches_of(ledger) %}
     {{ return(collapsing._decided_rows(
         collapsing._rows_of_shard(stage, settings), ledger, settings, columns, batches, collapsing._manifest_of(ledger, batches)

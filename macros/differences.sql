@@ -21,9 +21,8 @@ union all
 {# Returns the columns to compare as a list: those that are given, by default those that there are (`known`). #}
 {% macro _compared_columns(columns, known=none) %}
     {% set given = [columns] if columns is string else columns or known or [] %}
-    {% if not execute %}
-        {{ return(given) }}
-    {% elif not given or given is not iterable or given is mapping or given | select('string') | list | length < given | length
+    {% do return(given) if not execute %}
+    {% if not given or given is not iterable or given is mapping or given | select('string') | list | length < given | length
         or known and given | map('lower') | reject('in', known | map('lower') | list) | list %}
         {{ collapsing._raise(
             model.name if model is defined else '?', "'columns' must be a column or a list of columns"

@@ -1,7 +1,6 @@
 {% macro explain_key(model=none, key=none, stage=none) %}
-    {% if not collapsing._knows_models() %}
-        {{ return(model) }}
-    {% elif model is none or model is string %}
+    {% do return(model) if not collapsing._knows_models() %}
+    {% if model is none or model is string %}
         {% set node = collapsing._asked_model('explain_key', model, ['ledger']) %}
         {% set ledger = collapsing._built_relation(node) %}
         {% set life = collapsing._rows_of('select * from ' ~ collapsing._life_of_key(ledger, key, stage) ~ ' order by place') %}
@@ -82,12 +81,10 @@
     {% for value in collapsing._values_of_key(model_name, settings.key, key) %}
         {% set name = settings.key[loop.index0] %}
         {% set dtype = collapsing._ddl_type((columns | selectattr('name', 'equalto', name) | first).dtype) %}
-        {% set text = collapsing._text_literal(value | string) %}
         {% do wrongs.append("'" ~ value ~ "' is not a valid value of '" ~ name ~ "', which is " ~ dtype) %}
-        {% if '<' in dtype %}
-            {% do collapsing._raise(model_name, "explain_key: it cannot take a value of '" ~ name ~ "', which is " ~ dtype) %}
-        {% endif %}
-        {% set typed, is_no_value = collapsing._value_of_type(text, dtype) %}
+        {% do collapsing._raise(model_name, "explain_key: it cannot take a value of '" ~ name ~ "', which is " ~ dtype)
+            if '<' in dtype %}
+        {% set typed, is_no_value = collapsing._value_of_type(collapsing._text_literal(value | string), dtype) %}
         {% do checks.append(is_no_value) %}
         {% do conditions.append(adapter.quote(name) ~ ' = ' ~ typed) %}
     {% endfor %}
@@ -140,9 +137,7 @@ told as (
 )
 
 select
-    row_number() over (
-        order by batch {{ 'nulls last' if settings.block else 'nulls first' }}, ledger_step, ledger_nth
-    ) as place,
+    row_number() over (order by batch {{ 'nulls last' if settings.block else 'nulls first' }}, ledger_step, ledger_nth) as place,
     batch,
     step,
     what,
@@ -215,8 +210,7 @@ states as (
     {% do print(node.name ~ ', key ' ~ collapsing._shown(key) ~ nothing) %}
     {% do print('  %-6s %-9s %-14s %s' | format('batch', 'step', 'what', 'row')) if rows %}
     {% for row in rows %}
-        {% set is_undo = row[1] in undoes and row[2] == 'appended' %}
-        {% set what = row[3] ~ (', undo of ' ~ undoes[row[1]] if is_undo else '') %}
+        {% set what = row[3] ~ (', undo of ' ~ undoes[row[1]] if row[1] in undoes and row[2] == 'appended' else '') %}
         {% do print('  %-6s %-9s %-14s %s' | format(row[1] if row[1] is not none else '-', row[2], what, row[4] or '')) %}
     {% endfor %}
 {% endmacro %}

@@ -13,9 +13,8 @@
     {% for ledger in given %}
         {% do collapsing._check_relation('histories', ledger) %}
         {% set node = collapsing._model_of(ledger) %}
-        {% if collapsing._kind_of(node, 'histories') != 'ledger' %}
-            {{ collapsing._raise(node.name, 'histories needs ledgers; this is a projection') }}
-        {% endif %}
+        {{ collapsing._raise(node.name, 'histories needs ledgers; this is a projection')
+            if collapsing._kind_of(node, 'histories') != 'ledger' }}
         {% do collapsing._check_reader_of_shards('histories', node) %}
         {% for table in collapsing._tables_of(ledger, node) if load_relation(table) is not none %}
             {% do selects.append(

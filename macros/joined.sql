@@ -2,20 +2,13 @@
     {{- config(materialized='incremental_joined') -}}
     {%- do collapsing._check_call('joined') if collapsing._knows_models() -%}
     {%- if collapsing._knows_models() and model.unique_id in graph.nodes -%}
-        {%- if varargs -%}
-            {{- collapsing._raise(model.name, 'joined takes one relation, and others by name: joined(first, shops=second)') -}}
-        {%- endif -%}
+        {{- collapsing._raise(model.name, 'joined takes one relation, and others by name: joined(first, shops=second)')
+            if varargs -}}
         {#- only this call knows which relation its SQL gives for which name, and the materialization needs it -#}
         {%- do graph.nodes[model.unique_id].update({'collapsing_sides': {'first': first, 'others': kwargs}}) -%}
     {%- endif -%}
-    {%- if not collapsing._is_preview() -%}
-        {%- for side in [first] + kwargs.values() | list if collapsing._knows_models() -%}
-            {%- do collapsing._check_read('joined', side) -%}
-        {%- endfor -%}
-        {{- collapsing._query_of(first) -}}
-    {%- else -%}
-        {{- collapsing._preview_of_joined() -}}
-    {%- endif -%}
+    {{- collapsing._preview_of_joined() if collapsing._is_preview()
+        else collapsing._query_of('joined', [first] + kwargs.values() | list) -}}
 {%- endmacro %}
 
 

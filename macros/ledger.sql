@@ -1,12 +1,7 @@
 {% macro ledger(stage) -%}
     {{- config(materialized='incremental_ledger') -}}
     {%- do collapsing._check_call('ledger') if collapsing._knows_models() -%}
-    {%- if not collapsing._is_preview() -%}
-        {%- do collapsing._check_read('ledger', stage) if collapsing._knows_models() -%}
-        {{- collapsing._query_of(stage) -}}
-    {%- else -%}
-        {{- collapsing._preview_of_ledger(stage) -}}
-    {%- endif -%}
+    {{- collapsing._preview_of_ledger(stage) if collapsing._is_preview() else collapsing._query_of('ledger', [stage]) -}}
 {%- endmacro %}
 
 
@@ -53,9 +48,12 @@
 {% endmacro %}
 
 
-{# Returns the query of a model's SQL, and keeps it for _check_model, which looks for more around it. #}
-{% macro _query_of(relation) %}
-    {% set query = 'select * from ' ~ relation %}
+{# Returns the query of a model's SQL, which reads `read`, and keeps it for _check_model, which looks for more around it. #}
+{% macro _query_of(kind, read) %}
+    {% for relation in read if collapsing._knows_models() %}
+        {% do collapsing._check_read(kind, relation) %}
+    {% endfor %}
+    {% set query = 'select * from ' ~ read[0] %}
     {% do graph.nodes[model.unique_id].update({'collapsing_query': query})
         if collapsing._knows_models() and model.unique_id in graph.nodes %}
     {{ return(query) }}

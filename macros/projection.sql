@@ -1,12 +1,8 @@
 {% macro projection(ledger) -%}
     {{- config(materialized='incremental_projection') -}}
     {%- do collapsing._check_call('projection') if collapsing._knows_models() -%}
-    {%- if not collapsing._is_preview() -%}
-        {%- do collapsing._check_read('projection', ledger) if collapsing._knows_models() -%}
-        {{- collapsing._query_of(ledger) -}}
-    {%- else -%}
-        {{- collapsing._preview_of_projection(ledger) -}}
-    {%- endif -%}
+    {{- collapsing._preview_of_projection(ledger) if collapsing._is_preview()
+        else collapsing._query_of('projection', [ledger]) -}}
 {%- endmacro %}
 
 

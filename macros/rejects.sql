@@ -2,8 +2,7 @@
     {% do return(ledger) if not collapsing._knows_models() %}
     {% set node = collapsing._asked_ledger('rejects', ledger) %}
     {% set rejects = load_relation(collapsing._beside(ledger, 'rejects')) %}
-    {% set manifest = load_relation(collapsing._beside(ledger, 'manifest')) %}
-    {% if rejects is none or manifest is none %}
+    {% if rejects is none or load_relation(collapsing._beside(ledger, 'manifest')) is none %}
         {% set own = [{'name': 'ledger_reason', 'dtype': 'string'}, {'name': 'ledger_block', 'dtype': 'string'},
             {'name': 'ledger_batch', 'dtype': 'int'}] %}
         {% set stage = collapsing._only_stage_of(node) %}

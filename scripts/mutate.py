@@ -1,4 +1,3 @@
-#!/usr/bin/env python3
 """Turn each rule of the package around, one at a time, and show that the default tests notice: run by scripts/mutate.
 
 A mutant is a line of SQL in a macro with a comparison, an order or a condition reversed. dbt's unit tests judge it, all in one
@@ -261,7 +260,7 @@ MUTANTS = [
     Mutant(BATCHES, "', ' ~ stop ~ ', true)'", "', true, true)'", "refreshed"),
     Mutant(VISIBLE, "', false), ' ~ stop", "', false), ' ~ as_of", "optimize"),
     Mutant("changes.sql", "min(ledger_batch) < -'", "min(ledger_batch) > -'", "corners"),
-    Mutant("checks/findings.sql", "= 1, 1, 0)'", "= 1, 0, 1)'", "generic_tests"),
+    Mutant("checks/recompute.sql", "= 1, 1, 0)'", "= 1, 0, 1)'", "generic_tests"),
     Mutant("storage/lock.sql", "collapsing._lock_on(relation).run == stale.run", "true", "two_runs"),
     Mutant("joins/plan.sql", "profile.count > settings.rebuild_share * live", "profile.count > live", "joined"),
 ]
@@ -286,12 +285,16 @@ class Court:
         try:
             if mutant.tests:
                 return next((name for name in mutant.tests.split() if not self.passes(name)), None)
-            result = self.project.invoke("build", "--fail-fast", "--log-level", "none", "--select", "path:models/unit_tests")
-            if isinstance(result.exception, KeyboardInterrupt):  # dbt takes it for itself, and for a failure
-                raise result.exception
-            return None if result.success else "dbt's unit tests"
+            return None if self.builds("--fail-fast", "--log-level", "none") else "dbt's unit tests"
         finally:
             path.write_text(text)
+
+    def builds(self, *options: str) -> bool:
+        """Return whether dbt's unit tests pass on the copy as it is."""
+        result = self.project.invoke("build", *options, "--select", "path:models/unit_tests")
+        if isinstance(result.exception, KeyboardInterrupt):  # dbt takes it for itself, and for a failure
+            raise result.exception
+        return result.success
 
     def passes(self, name: str) -> bool:
         """Return whether a test file passes on the copy as it is. Raises RuntimeError where nothing of it ran."""
@@ -327,13 +330,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         os.environ |= {"COLLAPSING_LOCAL": str(folder / "local"), "DBT_LOG_PATH": str(folder / "logs"), "DBT_TARGET": "parquet"}
-        os.environ["SPARK_SUBMIT_OPTS"] = " ".join(JAVA_OPTIONS)
+        os.environ["SPARK_SUBMIT_OPTS"] = " ".join([os.environ.get("SPARK_SUBMIT_OPTS", ""), *JAVA_OPTIONS]).strip()
         set_in_sessions(SHORT_LIVED | IN_MEMORY)
         for stage in ("flight_events", "aircraft_events"):
             (folder / "local" / "landing" / stage).mkdir(parents=True)
         court = Court(folder)
-        if not court.project.invoke("build", "--select", "path:models/unit_tests").success:
-            console.print("dbt's unit tests fail without any mutant: nothing can be told")
+        if not court.builds():
+            console.print("dbt's unit tests fail without any mutant, so no mutant can be judged")
             return 1
         tests = sorted({name for mutant in chosen for name in mutant.tests.split()})
         try:
@@ -342,7 +345,7 @@ def main() -> int:
             console.print(str(error), markup=False)
             return 1
         if failing:
-            console.print(f"these tests fail without any mutant: {', '.join(failing)}: nothing can be told")
+            console.print(f"these tests fail without any mutant: {', '.join(failing)}, so no mutant can be judged")
             return 1
         for number, mutant in enumerate(chosen, 1):
             began = time.monotonic()
@@ -360,4 +363,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except KeyboardInterrupt:
+        sys.exit(130)

@@ -68,10 +68,8 @@
 #}
 {% macro _write_rejects(unread, ledger, settings, columns, batch) %}
     {% set rejects = collapsing._beside(ledger, 'rejects') %}
-    {% if not batch.bad %}
-        {#- what a killed run has rejected under this number would count with it -#}
-        {{ return(collapsing._drop_range(rejects, batch.number, batch.number, ledger)) }}
-    {% endif %}
+    {#- what a killed run has rejected under this number would count with it -#}
+    {% do return(collapsing._drop_range(rejects, batch.number, batch.number, ledger)) if not batch.bad %}
     {% set kept = collapsing._stored_columns(columns, ledger) %}
     {% do collapsing._create_beside(
         rejects, ledger, collapsing._definitions(kept) ~ ', ledger_reason string, ledger_block string, ledger_batch int'

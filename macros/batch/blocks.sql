@@ -2,11 +2,10 @@
 {% macro _sql_is_block_in(settings, columns, tokens) %}
     {% do return('false') if not tokens %}
     {% set block = adapter.quote(settings.block) %}
-    {% set dtype = collapsing._token_type(settings, columns) %}
     {% set quotes = {
         'tinyint': ['', 'Y'], 'smallint': ['', 'S'], 'int': ['', ''], 'bigint': ['', 'L'], 'date': ["date'", "'"],
         'timestamp': ['timestamp_micros(', ')'], 'binary': ["X'", "'"]
-    }.get(dtype) %}
+    }.get(collapsing._token_type(settings, columns)) %}
     {% do return(block ~ ' in (' ~ quotes[0] ~ tokens | join(quotes[1] ~ ', ' ~ quotes[0]) ~ quotes[1] ~ ')') if quotes %}
     {{ return(collapsing._token(settings, columns) ~ ' in (' ~ collapsing._carried_literals(tokens) ~ ')') }}
 {% endmacro %}
@@ -145,8 +144,7 @@
 {% macro _modification_column(columns) %}
     {% set times = columns | selectattr('dtype', 'equalto', 'timestamp') | map(attribute='name') | list %}
     {% set is_shown_as = '(?i)_metadata\\.file_modification_time\\s+as\\s+`?(\\w+)' %}
-    {% set named = modules.re.findall(is_shown_as, collapsing._code_read()) %}
-    {{ return((named | select('in', times) | list + [none]) | first) }}
+    {{ return((modules.re.findall(is_shown_as, collapsing._code_read()) | select('in', times) | list + [none]) | first) }}
 {% endmacro %}
 
 
@@ -156,13 +154,11 @@
 #}
 {% macro _reads_named_files(query, settings) %}
     {#- Unity Catalog has no input_file_name -#}
-    {% if settings.block and adapter.config.credentials.method in ['session', 'thrift']
-        and '.file_name' in collapsing._code_read() %}
-        {% set plan = collapsing._rows_of('explain extended ' ~ query)[0][0].split('== Optimized Logical Plan ==')[0] %}
-        {% set joins = modules.re.search("(?m)^[\\s:+|-]*'?(Join|Intersect|Except|CTERelationRef)\\b", plan) %}
-        {{ return('.file_name' in plan and not joins) }}
-    {% endif %}
-    {{ return(false) }}
+    {% do return(false) if not settings.block or adapter.config.credentials.method not in ['session', 'thrift']
+        or '.file_name' not in collapsing._code_read() %}
+    {% set plan = collapsing._rows_of('explain extended ' ~ query)[0][0].split('== Optimized Logical Plan ==')[0] %}
+    {% set joins = modules.re.search("(?m)^[\\s:+|-]*'?(Join|Intersect|Except|CTERelationRef)\\b", plan) %}
+    {{ return('.file_name' in plan and not joins) }}
 {% endmacro %}
 
 

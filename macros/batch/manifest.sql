@@ -119,12 +119,6 @@
 {% endmacro %}
 
 
-{# Raises an error about a manifest, as _wrong_manifest returns it. #}
-{% macro _check_manifest(model_name, wrong) %}
-    {% do collapsing._raise(model_name, wrong) if wrong %}
-{% endmacro %}
-
-
 {# Returns whether a manifest tells of the last of `batches` and was written for the table `build`, as in _wrong_manifest. #}
 {% macro _is_of_this_table(manifest, batches, build) %}
     {{ return(manifest.last == batches.last and (build is none or build in manifest.builds)) }}
@@ -179,10 +173,7 @@
     ) %}
     {% do collapsing._create_history(ledger) %}
     {% set seconds = (modules.datetime.datetime.utcnow() - begun_at).total_seconds() %}
-    {% set of_batch = dict({
-        'blocks': 'null', 'decisions': 'null', 'states': batch.states, 'cancels': batch.cancels, 'tombstones': batch.tombstones,
-        'undoes': 'null', 'unread': 'null', 'seconds': seconds
-    }, **of_batch) %}
+    {% set of_batch = dict(of_batch, states=batch.states, cancels=batch.cancels, tombstones=batch.tombstones, seconds=seconds) %}
     {% set rows %}
         select /*+ coalesce(1) */
             block,
@@ -192,7 +183,7 @@
                 'blocks': 'bigint', 'decisions': 'map<string, bigint>', 'states': 'bigint', 'cancels': 'bigint', 'tombstones': 'bigint',
                 'undoes': 'int', 'unread': 'boolean', 'seconds': 'double'
             }.items() %}
-            if(block is null, cast({{ of_batch[column] }} as {{ dtype }}), null) as {{ column }},
+            if(block is null, cast({{ of_batch.get(column, 'null') }} as {{ dtype }}), null) as {{ column }},
             {%- endfor %}
             {{ collapsing._text_literal(batch.build) if batch.build else 'cast(null as string)' }} as build,
             '{{ invocation_id }}' as run_id,
@@ -235,9 +226,8 @@
 
 {# Returns what can stand behind `from` for the visible rows of a ledger, without batches taken back and their undos. #}
 {% macro _rows_not_undone(ledger) %}
-    {% set rows = collapsing._visible_rows(ledger) %}
     {% set manifest = collapsing._manifest_of(ledger, collapsing._batches_of(collapsing._plain(ledger))) %}
-    {{ return(collapsing._rows_not_in(rows, manifest.voided)) }}
+    {{ return(collapsing._rows_not_in(collapsing._visible_rows(ledger), manifest.voided)) }}
 {% endmacro %}
 
 

@@ -38,9 +38,7 @@
     {% do conditions.append(collapsing._sql_is_block_in(settings, columns, tokens)) if settings.block %}
     {#- nor is a bad row, or one outside of the range in which keys are looked up: files of a block may land at any time -#}
     {% do conditions.append(batch.within) if batch.within %}
-    {% do batch.update({
-        'number': number, 'is_numbered': true, 'takes': conditions | join(' and '), 'voided': manifest.voided
-    }) %}
+    {% do batch.update({'number': number, 'is_numbered': true, 'takes': conditions | join(' and '), 'voided': manifest.voided}) %}
     {{ return(batch) }}
 {% endmacro %}
 
@@ -52,9 +50,8 @@
         {% do bounded.append(column) %}
     {% endfor %}
     {% set reasons = collapsing._bad_row_reasons(settings) %}
-    {% set sql = collapsing._profile_query(unread, settings, columns, bounded, reasons) %}
     {% set found, bounds, within = {'rows': 0, 'blocks': [], 'bad': {}}, [], [] %}
-    {% for row in collapsing._rows_of(sql) %}
+    {% for row in collapsing._rows_of(collapsing._profile_query(unread, settings, columns, bounded, reasons)) %}
         {% if not row[0] %}
             {% do found.blocks.append({'token': row[1], 'rows': row[2], 'modified': row[3]}) if row[1] is not none %}
         {% else %}
@@ -208,8 +205,7 @@ order by is_total, arrival
     {% set decisions = batch.decisions | dictsort | map('join', ' ') | join(', ') %}
     {{ return(
         'batch ' ~ batch.number ~ ': ' ~ (collapsing._with_noun(batch.blocks | length, 'block') ~ ', ' if batch.blocks)
-        ~ collapsing._with_noun(batch.rows, 'row')
-        ~ (' (' ~ decisions ~ ')' if decisions else '')
+        ~ collapsing._with_noun(batch.rows, 'row') ~ (' (' ~ decisions ~ ')' if decisions else '')
     ) }}
 {% endmacro %}
 

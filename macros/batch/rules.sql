@@ -162,8 +162,7 @@
         {% set names = settings.join.values() | map(attribute='columns') | map('list') | sum(start=[]) if settings.join
             else collapsing._kept_columns(staged, settings) | map(attribute='name') | list %}
     {% endif %}
-    {% set stored = collapsing._types_of(relation) | map('lower') | list %}
-    {{ return(names | map('lower') | reject('in', stored) | list | length > 0) }}
+    {{ return(names | map('lower') | reject('in', collapsing._types_of(relation) | map('lower') | list) | list | length > 0) }}
 {% endmacro %}
 
 

@@ -98,13 +98,10 @@
             {% do others.append(column) %}
         {% endfor %}
     {% endif %}
-    {% if others %}
-        {% set other = others[0] %}
-        {{ collapsing._raise_setting(
-            settings.model, 'block', 'a column with the block token: without it each run compares the whole stage with the rows that it keeps, and '
-            ~ "the column '" ~ other.name ~ "' of type " ~ other.dtype ~ ' does not compare', 'nothing'
-        ) }}
-    {% endif %}
+    {{ collapsing._raise_setting(
+        settings.model, 'block', 'a column with the block token: without it each run compares the whole stage with the rows'
+        ~ " that it keeps, and the column '" ~ others[0].name ~ "' of type " ~ others[0].dtype ~ ' does not compare', 'nothing'
+    ) if others }}
 {% endmacro %}
 
 

@@ -132,11 +132,9 @@ rows_of_all as (
 
 {# Returns SQL that is true for a decided row that the ledger has to have a row for, other than a cancel row. #}
 {% macro _leaves_a_row(settings) %}
-    {% if collapsing._engine(settings).keeps_every_row and not settings.combine %}
-        {{ return("decision not in ('unread', '" ~ collapsing._bad_row_reasons(settings) | join("', '") ~ "')") }}
-    {% elif collapsing._engine(settings).tombstones %}
-        {{ return("decision in ('applied', 'orphan_delete')") }}
-    {% endif %}
+    {% do return("decision not in ('unread', '" ~ collapsing._bad_row_reasons(settings) | join("', '") ~ "')")
+        if collapsing._engine(settings).keeps_every_row and not settings.combine %}
+    {% do return("decision in ('applied', 'orphan_delete')") if collapsing._engine(settings).tombstones %}
     {{ return("decision = 'applied' and not ledger_delete") }}
 {% endmacro %}
 

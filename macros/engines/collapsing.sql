@@ -15,7 +15,6 @@
             ~ ('true' if settings.combine else 'coalesce(last_state.ledger_sign, -1) = -1 or not {same_row}') ~ '\n            )',
         'sequence': ['ledger_arrival'],
         'in_sequence': 'true',
-        'rank_in_sequence': '1',
         'otherwise': 'superseded',
         'cancels': true,
         'adds_up': true

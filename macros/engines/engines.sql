@@ -17,8 +17,8 @@
         applies          SQL over `incoming` and `last_state`, true for a row that its key's last state does not keep out
         sequence         columns by which `combine` orders the events of a key; order_by and the rest of the row settle what is left
         in_sequence      `applies` between two events of a key that `combine` folds one after the other, `new` and `old`
-        rank_in_sequence SQL that is 1 for each event that follows those before it in the sequence; `{key}` stands for the columns
-                         that separate keys, `{arrival}` for the order of arrival
+        rank_in_sequence SQL that is 1 for each event that follows those before it in the sequence, by default 1; `{key}` stands
+                         for the columns that separate keys, `{arrival}` for the order of arrival
         otherwise        the decision about a row that could apply, and another row of its key and batch did instead
         cancels          whether the last state is cancelled when an event applies
         tombstones       whether a delete leaves a tombstone
@@ -36,7 +36,7 @@
         else '__unversioned_deletes' if settings.deletes == 'unversioned' else '' %}
     {% set plain = '_engine_' ~ settings.engine %}
     {% set rules = collapsing[plain ~ variant if plain ~ variant in collapsing else plain](settings) %}
-    {{ return(dict({'last_state': 'ledger_batch desc, ledger_sign desc'}, **rules)) }}
+    {{ return(dict({'last_state': 'ledger_batch desc, ledger_sign desc', 'rank_in_sequence': '1'}, **rules)) }}
 {% endmacro %}
 
 
@@ -61,11 +61,7 @@
 {% endmacro %}
 
 
-{#
-    The rules of a joined ledger's rows. No model asks for them by `engine`: its setting `join` does. A batch has at most one
-    cancel row and one state row of a key, both worked out from the ledgers that are read, so that nothing is looked up and no
-    tombstone is needed; rules of the fold are not asked for.
-#}
+{# The rules of a joined ledger, for the setting `join`: its rows follow from the ledgers read, and nothing is looked up. #}
 {% macro _engine_joined(settings) %}
     {{ return({'adds_up': true}) }}
 {% endmacro %}

@@ -19,7 +19,6 @@
         'applies': not_older if settings.combine else 'not {same_content} and ' ~ not_older,
         'sequence': settings.version + ['ledger_arrival'],
         'in_sequence': 'old.ledger_sign is null or ' ~ collapsing._compares(settings, 'new', '>=', 'old') if version else 'true',
-        'rank_in_sequence': '1',
         'otherwise': 'superseded',
         'tombstones': true,
         'final': collapsing._live_last_states,

@@ -26,8 +26,7 @@
 {# Returns SQL that is true for an event that is newer than what its key has seen; a delete removes the very version it names. #}
 {% macro _sql_is_newer(settings, event, seen) %}
     {{ return(
-        seen ~ '.ledger_sign is null'
-        ~ '\n            or ' ~ collapsing._compares(settings, event, '>', seen)
+        seen ~ '.ledger_sign is null' ~ '\n            or ' ~ collapsing._compares(settings, event, '>', seen)
         ~ '\n            or (' ~ collapsing._compares(settings, event, '=', seen) ~ ' and ' ~ event ~ '.ledger_delete and ' ~ seen
         ~ '.ledger_sign = 1)'
     ) }}
@@ -105,10 +104,8 @@
         because='the newest version of a key is live, and a delete leaves no tombstone',
         order='ledger_skipped, ledger_delete, ' ~ collapsing._column_list(settings.version, suffix=' desc'),
         unread=collapsing._skipped_events,
-        applies='incoming.ledger_delete'
-            ~ '\n            or incoming.ledger_deleted_in is not null'
-            ~ '\n            or coalesce(last_state.ledger_sign, -1) = -1'
-            ~ '\n            or ' ~ is_newer,
+        applies='incoming.ledger_delete\n            or incoming.ledger_deleted_in is not null'
+            ~ '\n            or coalesce(last_state.ledger_sign, -1) = -1' ~ '\n            or ' ~ is_newer,
         sequence=['ledger_arrival', 'ledger_delete'] + settings.version,
         in_sequence='new.ledger_delete or coalesce(old.ledger_sign, -1) <> 1 or ' ~ collapsing._compares(settings, 'new', '>', 'old'),
         rank_in_sequence='if(ledger_skipped or not ledger_delete and struct(' ~ version ~ ') <= max('

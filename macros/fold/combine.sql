@@ -61,8 +61,7 @@
 named_struct(
                     {%- for field in fields %}
                     {%- set stored = 'ledger_last_state.' ~ adapter.quote(field.name) %}
-                    {%- set is_stored = looked_up and not field.name.startswith('ledger_') %}
-                    {{ collapsing._text_literal(field.name) }}, {{ stored if is_stored
+                    {{ collapsing._text_literal(field.name) }}, {{ stored if looked_up and not field.name.startswith('ledger_')
                         else 'cast(null as ' ~ collapsing._ddl_type(field.dtype) ~ ')' }},
                     {%- endfor %}
                     'ledger_sign', {{ 'cast(ledger_last_state.ledger_sign as int)' if looked_up else 'cast(null as int)' }},
@@ -76,11 +75,9 @@ named_struct(
     {% set arrival = {'name': 'ledger_arrival', 'dtype': collapsing._arrival_type(settings, columns)} %}
     {% set by_name, fields = {'ledger_arrival': arrival}, [] %}
     {% for column in collapsing._kept_columns(columns, settings) %}
-        {% if not collapsing._is_comparable(column.dtype) %}
-            {{ collapsing._raise(
-                model.name, "setting 'combine' cannot order events by the column '" ~ column.name ~ "' of type " ~ column.dtype
-            ) }}
-        {% endif %}
+        {{ collapsing._raise(
+            model.name, "setting 'combine' cannot order events by the column '" ~ column.name ~ "' of type " ~ column.dtype
+        ) if not collapsing._is_comparable(column.dtype) }}
         {% do by_name.update({column.name: column}) %}
     {% endfor %}
     {% do by_name.update({'ledger_delete': {'name': 'ledger_delete', 'dtype': 'boolean'}}) %}

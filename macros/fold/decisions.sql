@@ -86,15 +86,13 @@
 
 {# Returns the engine's rule by which a row applies, given its key's last state. #}
 {% macro _applies(engine, settings, columns) %}
-    {% set kept = collapsing._kept_columns(columns, settings) %}
     {% set same = [] %}
-    {% for column in kept if column.name not in settings.key %}
+    {% for column in collapsing._kept_columns(columns, settings) if column.name not in settings.key %}
         {#- what cannot be compared counts as different -#}
         {% do same.append(collapsing._sql_is_same_value(column, 'incoming', 'last_state') or 'false') %}
     {% endfor %}
     {{ return(
-        engine.applies
-        | replace('{same_content}', collapsing._equals_last_state(settings, columns))
+        engine.applies | replace('{same_content}', collapsing._equals_last_state(settings, columns))
         | replace('{same_row}', '(' ~ (same | join(' and ') or 'true') ~ ')')
     ) }}
 {% endmacro %}
@@ -150,6 +148,9 @@ where ledger_reason is not null
 {# Returns the CTE `staged`: every staged row with the batch that folded it, and with a reason if it is bad. #}
 {% macro _staged_rows(stage, ledger, settings, columns, batches, manifest) -%}
 {%- set is_planned = settings.block and batches -%}
+{%- set undone = manifest.undone | map('last') | join(', ') -%}
+{#- one that was taken back stays apart from its base -#}
+{%- set decided_in = 'if(planned_in in (' ~ undone ~ '), planned_in, ledger_batch)' if undone else 'ledger_batch' -%}
 -- every staged row with the batch that folded it
 staged as (
     select
@@ -164,7 +165,7 @@ staged as (
     from {{ collapsing._aliased(stage, 'staged') }}
     {%- if is_planned %}
     left join (
-        select block as ledger_block, {{ collapsing._batch_to_decide_in(manifest) }} as ledger_batch
+        select block as ledger_block, {{ decided_in }} as ledger_batch
         from {{ collapsing._beside(ledger, 'manifest') }}
         where
             {{ collapsing._sql_is_folded(batches, manifest.unread) }}
@@ -173,13 +174,6 @@ staged as (
     {%- endif %}
 )
 {%- endmacro %}
-
-
-{# Returns SQL for the batch as part of which a block is decided about: one that was taken back stays apart from its base. #}
-{% macro _batch_to_decide_in(manifest) %}
-    {% set undone = manifest.undone | map('last') | join(', ') %}
-    {{ return('if(planned_in in (' ~ undone ~ '), planned_in, ledger_batch)' if undone else 'ledger_batch') }}
-{% endmacro %}
 
 
 {#

@@ -48,12 +48,11 @@ min_by(if(ledger_sign = -1, {{ values }}, null), struct(ledger_batch, ledger_sig
 #}
 {% macro _moved_rows(first) %}
 {%- set key, row = collapsing._column_list(first.settings.key), collapsing._row_as_struct(first.columns) -%}
-{%- set unread = collapsing._rows_upto(first, first.upto, first.after) -%}
 {%- if not collapsing._engine(first.settings).keeps_every_row -%}
 select
     {{ key }},
     {{ collapsing._before_and_after(row) }}
-from {{ unread }}
+from {{ collapsing._rows_upto(first, first.upto, first.after) }}
 group by {{ key }}
 {%- else -%}
 select

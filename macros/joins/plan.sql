@@ -157,20 +157,18 @@
 
 {# Caches the rows that a batch appends, where they are counted, adds to the batch how many there are, and returns their query. #}
 {% macro _rows_of_joined(ledger, sides, table, batch) %}
+    {% set has_inner = sides[1:] | selectattr('type', 'equalto', 'inner') | list %}
     {% if table.whole %}
         {% set rows = collapsing._whole_join(sides, batch.number) %}
         {#- a left join leaves as many rows as there were; of an inner one only its keys are read to count them -#}
-        {% set counting = 'select count(*) from (' ~ rows ~ ')' if sides[1:] | selectattr('type', 'equalto', 'inner') | list
-            else collapsing._count_of_live(sides[0]) %}
+        {% set counting = 'select count(*) from (' ~ rows ~ ')' if has_inner else collapsing._count_of_live(sides[0]) %}
         {% do batch.update({'states': collapsing._rows_of(counting)[0][0]}) %}
         {{ return(rows) }}
-    {% elif not batch.rows %}
-        {{ return(none) }}
     {% endif %}
+    {% do return(none) if not batch.rows %}
     {% set rows = collapsing._joined_rows(sides, batch.view, batch.number, count=batch.rows) %}
     {#- left joins of rows as they stand lose none: they are counted already -#}
-    {% do return(rows)
-        if not (sides[1:] | selectattr('changed') | list or sides[1:] | selectattr('type', 'equalto', 'inner') | list) %}
+    {% do return(rows) if not (has_inner or sides[1:] | selectattr('changed') | list) %}
     {% set view = collapsing._cache(ledger, 'classified', rows) %}
     {% set row = collapsing._rows_of('select count_if(ledger_sign = 1), count_if(ledger_sign = -1) from ' ~ view)[0] %}
     {% do batch.update({'states': row[0], 'cancels': row[1]}) %}

@@ -38,12 +38,11 @@
 {% macro _reset_if_stale(sides, batches) %}
     {% set stale = [] %}
     {% for side in sides if batches %}
-        {% set base = side.batches.base if side.batches else 0 %}
         {% if side.after is none %}
             {% do stale.append('how far it has read ' ~ side.name ~ ' is not known') %}
         {% elif side.after > side.upto %}
             {% do stale.append(side.name ~ ' has been rebuilt: of the ' ~ side.after ~ ' batches that were read it has ' ~ side.upto) %}
-        {% elif side.after < base or (side.batches and 0 < side.after < side.batches.first) %}
+        {% elif side.batches and (side.after < side.batches.base or 0 < side.after < side.batches.first) %}
             {% do stale.append(
                 side.name ~ ' has been rebuilt, or optimized beyond batch ' ~ side.after ~ ', up to which it was read'
             ) %}
@@ -114,8 +113,7 @@
     {% do collapsing._read_from_start(sides) if whole %}
     {{ return({
         'is_due': true, 'created': created, 'rebuild': whole and not created and batches is not none, 'whole': whole, 'added': [],
-        'build': invocation_id if created else build,
-        'has_other_rules': has_other_rules,
+        'build': invocation_id if created else build, 'has_other_rules': has_other_rules,
         'wanted': wanted, 'stored': (wanted if created else described.columns) | map(attribute='name') | list,
         'reads': not flags.EMPTY and (not whole or sides[0].upto > 0 or (batches is not none and not created))
     }) }}

@@ -21,7 +21,7 @@
     {%- set sides = collapsing._sides(settings, watermarks.read) -%}
     {%- set stale = collapsing._reset_if_stale(sides, batches) -%}
     {%- set table = collapsing._plan_joined_table(ledger, settings, sides, batches, stale, watermarks) -%}
-    {%- do collapsing._check_not_fed_on(model, 'built anew') if batches and (table.rebuild or table.created) -%}
+    {%- do collapsing._check_not_fed_on(model, 'built anew') if table.rebuild or table.created or not batches -%}
     {%- set batch = {'committed': false} -%}
 
     {%- if table.is_due -%}

@@ -15,6 +15,7 @@
     {%- do collapsing._acquire_lock(model.name, ledger) -%}
     {%- set batches = collapsing._batches_of(ledger) -%}
     {%- do collapsing._drop_covered(ledger, batches) -%}
+    {%- do collapsing._check_not_fed_on(model, 'built anew') if not batches -%}
 
     {#- the stage has the columns that the settings name, and so has the table, if it is there -#}
     {%- set columns = collapsing._stage_columns(sql, settings) -%}
@@ -26,7 +27,8 @@
 
     {#- plan: which rows are unread, which blocks they make up, whether any is bad -#}
     {%- set manifest = collapsing._manifest_of(ledger, batches, with_blocks=true) -%}
-    {%- do collapsing._check_manifest(model.name, collapsing._wrong_manifest(ledger, settings, batches, manifest, table.build)) -%}
+    {%- set wrong = collapsing._wrong_manifest(ledger, settings, batches, manifest, table.build) -%}
+    {%- do collapsing._raise(model.name, wrong) if wrong -%}
     {%- do collapsing._check_changed_blocks(sql, ledger, settings, columns, batches, manifest) -%}
     {%- set unread = collapsing._cache_unread(sql, ledger, settings, columns, manifest.folded, number) -%}
     {%- set batch = collapsing._plan_batch(unread, ledger, settings, columns, number, manifest) -%}

@@ -23,9 +23,7 @@
     {% set base = ', a base up to ' ~ batches.base if batches and batches.base else '' %}
     {% do figures.update({
         'batches': (batches.first ~ ' to ' ~ batches.last) ~ base if batches else 'none',
-        'last_batch': batches.last if batches else none,
-        'finished_at': told.finished_at,
-        'age_minutes': told.age_minutes
+        'last_batch': batches.last if batches else none, 'finished_at': told.finished_at, 'age_minutes': told.age_minutes
     }) %}
     {% do figures.update(collapsing._unread_figures(node, ledger, settings, batches)) %}
     {% do figures.update(collapsing._row_figures(ledger, settings, batches, told)) %}
@@ -123,9 +121,8 @@
 {# Returns {rejects, last_rejects}: how many rows were rejected, and how many of them by the last batch. #}
 {% macro _reject_figures(ledger, batches) %}
     {% set rejects = load_relation(collapsing._beside(ledger, 'rejects')) %}
-    {% if rejects is none or not batches or load_relation(collapsing._beside(ledger, 'manifest')) is none %}
-        {{ return({'rejects': 0, 'last_rejects': 0}) }}
-    {% endif %}
+    {% do return({'rejects': 0, 'last_rejects': 0})
+        if rejects is none or not batches or load_relation(collapsing._beside(ledger, 'manifest')) is none %}
     {% set row = collapsing._rows_of(
         'select count(*), count_if(ledger_batch = ' ~ batches.last ~ ') from ' ~ rejects ~ ' where '
         ~ collapsing._sql_is_committed_reject(ledger)

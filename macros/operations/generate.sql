@@ -6,8 +6,7 @@
         {% do collapsing._check_stage_names(columns, node.name) %}
         {% set rows = collapsing._profile_columns(relation, columns) %}
         {% set guess = collapsing._guess_settings(node, columns, rows) %}
-        {% set files = collapsing._generated_files(node, columns, rows, guess) %}
-        {% for path, text in files.items() %}
+        {% for path, text in collapsing._generated_files(node, columns, rows, guess).items() %}
             {% do print(('# ' if path.endswith('.yml') else '-- ') ~ path ~ '\n' ~ text ~ '\n') %}
         {% endfor %}
     {% endif %}
@@ -59,12 +58,10 @@
     {% set name = modules.re.sub('^(stg|stage|staging|src|source|raw|base|landing)_+', '', node.name) or node.name %}
     {#- of letters that a table's name may have without quotes -#}
     {% set name = modules.re.sub('[^A-Za-z0-9_]+', '_', name) %}
-    {% set filled, candidates = columns | selectattr('filled', 'equalto', rows) | list, {} %}
-    {% set mark = collapsing._guess_mark(columns, rows) %}
-    {% set free = filled | reject('equalto', mark) | list %}
-    {% do candidates.update({'version': collapsing._ranked_columns(free, collapsing._version_names())}) %}
-    {% set version = candidates.version | first if candidates.version else none %}
-    {% set tokens = [] %}
+    {% set mark, tokens = collapsing._guess_mark(columns, rows), [] %}
+    {% set free = columns | selectattr('filled', 'equalto', rows) | reject('equalto', mark) | list %}
+    {% set versions = collapsing._ranked_columns(free, collapsing._version_names()) %}
+    {% set version = versions | first if versions else none %}
     {#- the id of a job is the key of jobs -#}
     {% set own = collapsing._ranked_columns(free, collapsing._key_names(name)[:1]) %}
     {% for column in collapsing._ranked_columns(free | reject('in', [version] + own) | list, collapsing._block_names()) %}
@@ -75,15 +72,15 @@
     {% set free = free | reject('in', [version, block]) | list %}
     {% set keys = collapsing._ranked_columns(free, collapsing._key_names(name), most_first=true)
         or collapsing._ranked_columns(free, [['', collapsing._key_types()]], most_first=true) %}
-    {% do candidates.update({'block': tokens, 'key': keys}) %}
-    {% if not candidates.key %}
+    {% if not keys %}
         {{ exceptions.raise_compiler_error(
             "collapsing: generate finds no key in the stage '" ~ node.name ~ "': no column that could be one has a value in each row, of "
             ~ rows ~ '. Its columns: ' ~ columns | map(attribute='name') | join(', ')
         ) }}
     {% endif %}
     {{ return({
-        'name': name, 'key': candidates.key[0], 'version': version, 'mark': mark, 'block': block, 'candidates': candidates
+        'name': name, 'key': keys[0], 'version': version, 'mark': mark, 'block': block,
+        'candidates': {'key': keys, 'version': versions, 'block': tokens}
     }) }}
 {% endmacro %}
 

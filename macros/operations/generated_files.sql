@@ -112,17 +112,13 @@
 
 {# Returns in words what was found of deletes. #}
 {% macro _told_of_mark(guess) %}
-    {% if not guess.mark %}
-        {{ return(
-            'no column marks them. If rows can go, add one that is true or 1 for a row that deletes its key, such as is_deleted.'
-        ) }}
-    {% elif not guess.version %}
-        {{ return(guess.mark.name ~ ' may mark them, which has no effect with the engine deduplicating.') }}
-    {% elif guess.mark.setting == 'sign' %}
-        {{ return(guess.mark.name ~ ', -1. If rows of -1 are copies of the row that they take back, add input: signed.') }}
-    {% elif guess.mark.sql %}
-        {{ return(guess.mark.name ~ ', by the condition in ' ~ guess.name ~ '_events.sql.') }}
-    {% endif %}
+    {% do return(
+        'no column marks them. If rows can go, add one that is true or 1 for a row that deletes its key, such as is_deleted.'
+    ) if not guess.mark %}
+    {% do return(guess.mark.name ~ ' may mark them, which has no effect with the engine deduplicating.') if not guess.version %}
+    {% do return(guess.mark.name ~ ', -1. If rows of -1 are copies of the row that they take back, add input: signed.')
+        if guess.mark.setting == 'sign' %}
+    {% do return(guess.mark.name ~ ', by the condition in ' ~ guess.name ~ '_events.sql.') if guess.mark.sql %}
     {{ return(guess.mark.name ~ ' (' ~ guess.mark.dtype ~ ').') }}
 {% endmacro %}
 
@@ -142,11 +138,10 @@
 
 {# Returns the measures of a first projection: how many rows, and the sums of up to three numbers, {name: aggregate}. #}
 {% macro _guess_measures(columns, guess, group) %}
-    {% set used = [guess.key, guess.version, guess.mark, guess.block, group] %}
     {% set names = columns | map(attribute='name') | map('lower') | list %}
     {% set count = 'row_count' if 'row_count' not in names else 'row_count_of_' ~ guess.name %}
     {% set measures, is_name = {count: 'count(*)'}, '(?i)(^|_)(id|key|no|nr|number|code|year|month|day|position|offset)$' %}
-    {% for column in columns if column not in used
+    {% for column in columns if column not in [guess.key, guess.version, guess.mark, guess.block, group]
         and modules.re.search('^(decimal|double|float|int|bigint|smallint)', column.dtype)
         and not modules.re.search(is_name, column.name) and measures | length < 4 %}
         {% do measures.update({column.name: 'sum(' ~ collapsing._plain_name(column.name) ~ ')'}) %}

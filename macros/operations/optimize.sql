@@ -44,7 +44,8 @@
     {% set described = collapsing._describe(relation) if settings %}
     {% if settings and not policy %}
         {% do collapsing._check_no_changed_rules(node.name, collapsing._changed_since(described, settings)) %}
-        {% do collapsing._check_manifest(node.name, collapsing._wrong_manifest_of(relation, settings, described)) %}
+        {% set wrong = collapsing._wrong_manifest_of(relation, settings, described) %}
+        {% do collapsing._raise(node.name, wrong) if wrong %}
     {% endif %}
     {% set batches = collapsing._batches_of(relation) %}
     {% set due = collapsing._due_by_policy(node, relation, settings, batches, keep_batches, policy, dry_run) %}
@@ -103,24 +104,22 @@
 
 {# Returns in words why an optimize of all models leaves one out, or none. #}
 {% macro _why_left_out(node, kind) %}
-    {% if collapsing._shards_of(node) and collapsing._shard_of_run() is none %}
-        {{ return('its keys are split into shards: say which by the variable collapsing_shard') }}
-    {% endif %}
+    {% do return('its keys are split into shards: say which by the variable collapsing_shard')
+        if collapsing._shards_of(node) and collapsing._shard_of_run() is none %}
     {% set relation = collapsing._relation_if_any(node) %}
     {% do return('it has not been built') if relation is none %}
     {% set lock = collapsing._lock_on(relation) if not collapsing._is_sole_writer() else {'run': none} %}
-    {% if lock.run is not none and not collapsing._is_stale(lock.since) %}
-        {{ return('it is being written by the dbt run ' ~ lock.run) }}
-    {% elif kind == 'ledger' and collapsing._keeps_what_it_reads(collapsing._ledger_settings(node)) %}
-        {{ return("without the setting 'block' its runs would append again what optimize leaves out") }}
-    {% endif %}
-    {% if kind == 'ledger' %}
-        {% set described, settings = collapsing._describe(relation), collapsing._ledger_settings(node) %}
-        {% do return('its rows were folded by other settings') if collapsing._changed_since(described, settings) %}
-        {% set wrong = collapsing._wrong_manifest_of(relation, settings, described) %}
-        {% do return(wrong) if wrong %}
-    {% endif %}
-    {% set fed = collapsing._ledger_fed_by(node) if kind == 'ledger' %}
+    {% do return('it is being written by the dbt run ' ~ lock.run)
+        if lock.run is not none and not collapsing._is_stale(lock.since) %}
+    {% do return(none) if kind == 'projection' %}
+    {% set settings = collapsing._ledger_settings(node) %}
+    {% do return("without the setting 'block' its runs would append again what optimize leaves out")
+        if collapsing._keeps_what_it_reads(settings) %}
+    {% set described = collapsing._describe(relation) %}
+    {% do return('its rows were folded by other settings') if collapsing._changed_since(described, settings) %}
+    {% set wrong = collapsing._wrong_manifest_of(relation, settings, described) %}
+    {% do return(wrong) if wrong %}
+    {% set fed = collapsing._ledger_fed_by(node) %}
     {{ return("the ledger '" ~ fed[0].name ~ "' is fed by its changes" if fed else none) }}
 {% endmacro %}
 

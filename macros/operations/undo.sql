@@ -1,18 +1,17 @@
 {% macro undo(model=none, batch=none, redo=false, unread=false, dry_run=false) %}
     {% if execute %}
         {% set node = collapsing._asked_model('undo', model, ['ledger']) %}
-        {% if collapsing._kind_of(node, 'undo') == 'projection' %}
-            {{ collapsing._raise(
-                node.name, 'undo takes back a batch of a ledger; this is a projection, which follows its ledger'
-            ) }}
-        {% endif %}
+        {{ collapsing._raise(
+            node.name, 'undo takes back a batch of a ledger; this is a projection, which follows its ledger'
+        ) if collapsing._kind_of(node, 'undo') == 'projection' }}
         {% do collapsing._check_has_stage(node, 'undo') %}
         {% set settings = collapsing._ledger_settings(node) %}
         {% do collapsing._check_undo(node, settings, batch, {'redo': redo, 'unread': unread, 'dry_run': dry_run}) %}
         {% set ledger = collapsing._built_relation(node) %}
         {% set described = collapsing._describe(ledger) %}
         {% do collapsing._check_no_changed_rules(node.name, collapsing._changed_since(described, settings)) %}
-        {% do collapsing._check_manifest(node.name, collapsing._wrong_manifest_of(ledger, settings, described)) %}
+        {% set wrong = collapsing._wrong_manifest_of(ledger, settings, described) %}
+        {% do collapsing._raise(node.name, wrong) if wrong %}
         {% do collapsing._acquire_lock(node.name, ledger) if not dry_run %}
         {% set batches = collapsing._batches_of(ledger) %}
         {% set undo = collapsing._plan_undo(batches, collapsing._manifest_of(ledger, batches), batch, redo) %}

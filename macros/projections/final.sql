@@ -78,18 +78,16 @@
 
 {# Returns SQL for what a column of a projection adds up to, over rows of one group, or of one group and value. #}
 {% macro _sum_of_partials(projection, column, dtype) %}
-    {% if column.startswith('ledger_sum_') %}
-        {{ return(collapsing._sum_to_keep(adapter.quote(column), dtype, projection, column.removeprefix('ledger_sum_'))) }}
-    {% endif %}
+    {% do return(collapsing._sum_to_keep(adapter.quote(column), dtype, projection, column.removeprefix('ledger_sum_')))
+        if column.startswith('ledger_sum_') %}
     {{ return('sum(' ~ adapter.quote(column) ~ ')') }}
 {% endmacro %}
 
 
 {# Returns SQL for a measure from its partials, over rows grouped as the projection is; `measures` are all of the projection. #}
 {% macro _merged_measure(projection, measure, types, measures) %}
-    {% if measure.argument == '*' %}
-        {{ return('sum(ledger_sign)') }}
-    {% elif measure.function == 'ratio' %}
+    {% do return('sum(ledger_sign)') if measure.argument == '*' %}
+    {% if measure.function == 'ratio' %}
         {% set operands = [] %}
         {% for name in measure.of %}
             {% set operand = measures | selectattr('name', 'equalto', name) | first %}

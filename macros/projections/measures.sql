@@ -50,8 +50,7 @@
 
     {% set term, dtype = collapsing._summand(value, type) %}
     {% set sum = {
-        'name': 'ledger_sum_' ~ measure.name,
-        'dtype': dtype,
+        'name': 'ledger_sum_' ~ measure.name, 'dtype': dtype,
         'added': 'if(ledger_sign = -1, ' ~ collapsing._negated(term, type) ~ ', ' ~ term ~ ')'
     } %}
     {% do return([count, sum]) if dtype != 'double' %}
@@ -67,8 +66,7 @@
 {# Returns the floats that are not finite, {what the name of their partial begins with: SQL}. In Spark NaN = NaN. #}
 {% macro _not_finite() %}
     {{ return({
-        'ledger_nan_': "double('nan')",
-        'ledger_plus_infinity_': "double('infinity')",
+        'ledger_nan_': "double('nan')", 'ledger_plus_infinity_': "double('infinity')",
         'ledger_minus_infinity_': "double('-infinity')"
     }) }}
 {% endmacro %}
@@ -76,15 +74,10 @@
 
 {# Returns (SQL for a value as it is added up, the type of such a sum). #}
 {% macro _summand(value, type) %}
-    {% if collapsing._is_integer(type) %}
-        {{ return(('cast(' ~ value ~ ' as decimal(20, 0))', 'decimal(30,0)')) }}
-    {% elif type.startswith('decimal') %}
-        {% set dtype = 'decimal(38,' ~ type.split(',')[1] %}
-        {{ return(('cast(' ~ value ~ ' as ' ~ dtype ~ ')', dtype)) }}
-    {% elif type.startswith('interval') %}
-        {{ return((value, type)) }}
-    {% endif %}
-    {{ return(('cast(' ~ value ~ ' as double)', 'double')) }}
+    {% do return(('cast(' ~ value ~ ' as decimal(20, 0))', 'decimal(30,0)')) if collapsing._is_integer(type) %}
+    {% do return((value, type)) if type.startswith('interval') %}
+    {% set dtype = 'decimal(38,' ~ type.split(',')[1] if type.startswith('decimal') else 'double' %}
+    {{ return(('cast(' ~ value ~ ' as ' ~ dtype ~ ')', dtype)) }}
 {% endmacro %}
 
 
@@ -105,14 +98,12 @@
 {% macro _sum_that_fits(partial, dtype) %}
     {% set total = 'try_sum(' ~ partial ~ ')' %}
     {% if dtype == 'double' %}
-        {#- an intermediate sum of floats may exceed the range although the total fits: such sums are of multiples of 2 to the 64 -#}
+        {#- an intermediate sum of floats may exceed the range although the total fits: then multiples of 2 to the 64 are summed -#}
         {% set small = '5.421010862427522E-20D' %}
         {% set multiple = 'try_sum(' ~ partial ~ ' * ' ~ small ~ ') / ' ~ small %}
         {{ return('coalesce(' ~ collapsing._if_finite(total, total) ~ ', ' ~ collapsing._if_finite(multiple, multiple) ~ ')') }}
-    {% elif dtype.startswith('decimal') %}
-        {{ return('try_cast(' ~ total ~ ' as ' ~ dtype ~ ')') }}
     {% endif %}
-    {{ return(total) }}
+    {{ return('try_cast(' ~ total ~ ' as ' ~ dtype ~ ')' if dtype.startswith('decimal') else total) }}
 {% endmacro %}
 
 
@@ -141,19 +132,14 @@
 
 {# Returns the Spark type of each measure's argument, {measure name: type}: asked of Spark, no row is read. #}
 {% macro _argument_types(ledger, settings) %}
-    {% set types = {} %}
     {% set asked = collapsing._aggregates(settings.measures) | rejectattr('argument', 'equalto', '*') | list %}
-    {% if asked %}
-        {% set sql -%}
-            select {% for measure in asked %}typeof(first({{ measure.argument }})){{ ', ' if not loop.last }}{% endfor %}
-            from {{ ledger }} where false
-        {%- endset %}
-        {% set row = collapsing._rows_of(sql)[0] %}
-        {% for measure in asked %}
-            {% do collapsing._check_type(measure, row[loop.index0]) %}
-            {% do types.update({measure.name: row[loop.index0]}) %}
-        {% endfor %}
-    {% endif %}
+    {% do return({}) if not asked %}
+    {% set arguments, types = asked | map(attribute='argument') | join(')), typeof(first('), {} %}
+    {% set row = collapsing._rows_of('select typeof(first(' ~ arguments ~ ')) from ' ~ ledger ~ ' where false')[0] %}
+    {% for measure in asked %}
+        {% do collapsing._check_type(measure, row[loop.index0]) %}
+        {% do types.update({measure.name: row[loop.index0]}) %}
+    {% endfor %}
     {{ return(types) }}
 {% endmacro %}
 

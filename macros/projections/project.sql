@@ -163,8 +163,7 @@ having count(*) > 0
     {% set ledger_settings = collapsing._ledger_settings(node) %}
     {% if not collapsing._engine(ledger_settings).adds_up %}
         {{ collapsing._raise(
-            model.name,
-            "the ledger '" ~ node.name ~ "' has the engine " ~ ledger_settings.engine
+            model.name, "the ledger '" ~ node.name ~ "' has the engine " ~ ledger_settings.engine
             ~ ': it has no cancel rows, so a replaced row would count for ever. Give the ledger the engine'
             ~ ' versioned_collapsing (or collapsing, where there is no version), or aggregate'
             ~ " collapsing.final(ref('" ~ node.name ~ "')) in a model of your own"

@@ -52,10 +52,9 @@
     {% do collapsing._check_quotients(settings, columns) %}
     {% do collapsing._check_contract(columns) %}
     {% do collapsing._warn_of_views() if described and (built_from.shown != shown or described.columns != columns) %}
-    {% if read and upto >= read.last and upto != read.base and described.columns == columns
+    {% do return(dict(all, rebuild=true, number=-upto, batches=read, properties=properties))
+        if read and upto >= read.last and upto != read.base and described.columns == columns
         and collapsing._is_appendable(projection, described) %}
-        {{ return(dict(all, rebuild=true, number=-upto, batches=read, properties=properties)) }}
-    {% endif %}
     {% do collapsing._create_projection(projection, columns, properties) %}
     {{ return(all) }}
 {% endmacro %}
@@ -94,15 +93,13 @@
 
 {# Returns why what a projection has cannot be added to, or none where it can; arguments as in _ready_partials. #}
 {% macro _why_stale(projection, described, built_from, source, signature, session, read, of_source) %}
-    {% if not collapsing._is_appendable(projection, described) %}
-        {{ return('its table is not one that this package has created, in the format of the model') }}
-    {% elif built_from.signature != signature %}
-        {{ return('its group_by, its measures or the projection that it reads are not those that it was built from') }}
-    {% elif built_from.source != collapsing._plain(source) | string %}
-        {{ return('it was built from another table, ' ~ built_from.source) }}
-    {% elif read and collapsing._is_rebuilt_since(read, of_source) %}
-        {{ return('what it reads has been rebuilt') }}
-    {% endif %}
+    {% do return('its table is not one that this package has created, in the format of the model')
+        if not collapsing._is_appendable(projection, described) %}
+    {% do return('its group_by, its measures or the projection that it reads are not those that it was built from')
+        if built_from.signature != signature %}
+    {% do return('it was built from another table, ' ~ built_from.source)
+        if built_from.source != collapsing._plain(source) | string %}
+    {% do return('what it reads has been rebuilt') if read and collapsing._is_rebuilt_since(read, of_source) %}
     {{ return(collapsing._why_other_session(built_from, session)) }}
 {% endmacro %}
 
@@ -110,11 +107,10 @@
 {# Returns why a projection gives other rows in this session than in that which it was built in, or none. #}
 {% macro _why_other_session(built_from, session) %}
     {% set built_in, on = built_from.session or {}, {true: 'on', false: 'off'} %}
-    {% if 'zone' in built_in and built_in.zone != session.zone %}
-        {{ return("its SQL depends on the session's time zone, which was " ~ built_in.zone ~ ' and is ' ~ session.zone) }}
-    {% elif 'ansi' in built_in and built_in.ansi != session.ansi %}
-        {{ return('its SQL depends on ANSI mode, which was ' ~ on[built_in.ansi] ~ ' and is ' ~ on[session.ansi]) }}
-    {% endif %}
+    {% do return("its SQL depends on the session's time zone, which was " ~ built_in.zone ~ ' and is ' ~ session.zone)
+        if 'zone' in built_in and built_in.zone != session.zone %}
+    {% do return('its SQL depends on ANSI mode, which was ' ~ on[built_in.ansi] ~ ' and is ' ~ on[session.ansi])
+        if 'ansi' in built_in and built_in.ansi != session.ansi %}
     {{ return(none) }}
 {% endmacro %}
 
@@ -137,7 +133,6 @@
     {% endfor %}
     {% set names = columns | map(attribute='name') | list %}
     {% set ledger = none if source_projection else collapsing._ledger_settings(collapsing._model_of(source)) %}
-    {% set is_signed = ledger and ledger.is_signed %}
     {% set rows = collapsing._two_rows('stored', columns, 'ledger_other', [{'name': 'ledger_other', 'dtype': 'int'}]) %}
     {% for setting, sql, given, function in expressions %}
         {% set is_plain = sql.strip('`') in names + (['*'] if function else []) %}
@@ -153,7 +148,7 @@
         {% endfor %}
         {#- count(column) takes a row and its cancel row alike; count_if(condition) may not -#}
         {% set is_counted = function == 'count' and is_plain %}
-        {% do collapsing._check_unlike(setting, given, condition, ledger) if is_signed and not is_counted %}
+        {% do collapsing._check_unlike(setting, given, condition, ledger) if ledger and ledger.is_signed and not is_counted %}
         {% do depends_on.append('ansi') if not is_plain %}
         {% do depends_on.append('zone') if not is_plain and collapsing._depends_on_zone(condition, sql, columns) %}
     {% endfor %}

@@ -106,12 +106,9 @@
         {% endfor %}
     {% endfor %}
     {% if found | length > 1 %}
-        {% set names = [] %}
-        {% for node in found %}
-            {% do names.append(node.package_name ~ '.' ~ name) %}
-        {% endfor %}
         {{ exceptions.raise_compiler_error(
-            'collapsing: ' ~ operation ~ ": several packages have what is named '" ~ name ~ "': give one of " ~ names | sort | join(', ')
+            'collapsing: ' ~ operation ~ ": several packages have what is named '" ~ name ~ "': give one of "
+            ~ found | map(attribute='package_name') | sort | join('.' ~ name ~ ', ') ~ '.' ~ name
         ) }}
     {% endif %}
     {{ return(found | first if found else none) }}
@@ -164,8 +161,7 @@
 {% macro _built_relation(node) %}
     {% do collapsing._check_one_shard(node) %}
     {% set relation = collapsing._relation_if_any(node) %}
-    {% if relation is none %}
-        {{ collapsing._raise(node.name, 'there is no table ' ~ node.schema ~ '.' ~ node.alias ~ ' yet: run the model first') }}
-    {% endif %}
+    {{ collapsing._raise(node.name, 'there is no table ' ~ node.schema ~ '.' ~ node.alias ~ ' yet: run the model first')
+        if relation is none }}
     {{ return(relation) }}
 {% endmacro %}

@@ -6,9 +6,8 @@
         'engine', 'key', 'version', 'sign', 'is_deleted', 'input', 'deletes', 'block', 'order_by', 'partition_by', 'combine',
         'on_bad_rows', 'on_changed_block', 'count_decisions', 'tombstone_retention', 'optimize', 'shards'
     ] %}
-    {% if given is not mapping or not given %}
-        {{ collapsing._raise(model_name, "a ledger needs settings in config(meta={'collapsing': {...}}): at least 'key'") }}
-    {% endif %}
+    {{ collapsing._raise(model_name, "a ledger needs settings in config(meta={'collapsing': {...}}): at least 'key'")
+        if given is not mapping or not given }}
     {% do collapsing._check_known(model_name, given, known) %}
 
     {% set settings = {
@@ -41,9 +40,8 @@
     {% do collapsing._check_retention(settings) %}
     {% do collapsing._check_optimize(settings) %}
     {% set shards = settings.shards %}
-    {% if shards is not none and (shards is not integer or not 2 <= shards <= 1000) %}
-        {{ collapsing._raise_setting(model_name, 'shards', 'a whole number from 2 to 1000', shards) }}
-    {% endif %}
+    {{ collapsing._raise_setting(model_name, 'shards', 'a whole number from 2 to 1000', shards)
+        if shards is not none and (shards is not integer or not 2 <= shards <= 1000) }}
     {{ return(settings) }}
 {% endmacro %}
 
@@ -108,9 +106,8 @@
     {% endfor %}
     {% set fixed = settings.key + settings.version + settings.order_by + [settings.sign, settings.is_deleted, settings.block] %}
     {#- Spark does not distinguish upper and lower case in names -#}
-    {% if combine | map('lower') | unique | list | length < combine | length %}
-        {{ collapsing._raise_setting(settings.model, 'combine', 'a mapping of different columns', combine) }}
-    {% endif %}
+    {{ collapsing._raise_setting(settings.model, 'combine', 'a mapping of different columns', combine)
+        if combine | map('lower') | unique | list | length < combine | length }}
     {% for column in combine %}
         {% if column | lower in fixed | select | map('lower') %}
             {{ collapsing._raise(
@@ -157,15 +154,12 @@
 {% macro _joined_settings(node) %}
     {% set model_name, given = node.name, node.config.meta.collapsing %}
     {% do collapsing._check_known(model_name, given, ['join', 'rebuild_share', 'optimize']) %}
-    {% if given.join is not mapping or not given.join %}
-        {{ collapsing._raise_setting(
-            model_name, 'join', "a mapping of the name of each joined ledger to its 'on', 'columns' and 'type'", given.join
-        ) }}
-    {% endif %}
+    {{ collapsing._raise_setting(
+        model_name, 'join', "a mapping of the name of each joined ledger to its 'on', 'columns' and 'type'", given.join
+    ) if given.join is not mapping or not given.join }}
     {% set share = given.get('rebuild_share', 0.3) %}
-    {% if share is boolean or share is not number or not 0 <= share <= 1 %}
-        {{ collapsing._raise_setting(model_name, 'rebuild_share', 'a share of the rows from 0 to 1, such as 0.3', share) }}
-    {% endif %}
+    {{ collapsing._raise_setting(model_name, 'rebuild_share', 'a share of the rows from 0 to 1, such as 0.3', share)
+        if share is boolean or share is not number or not 0 <= share <= 1 }}
     {% set joins = {} %}
     {% for name, join in given.join.items() %}
         {% if name is not string or not modules.re.fullmatch('[A-Za-z][A-Za-z0-9_]*', name) or name.lower().startswith('ledger_')
@@ -200,9 +194,7 @@
 {# Returns the checked settings of one join. #}
 {% macro _join_settings(model_name, name, join) %}
     {% set setting = 'join.' ~ name %}
-    {% if join is not mapping %}
-        {{ collapsing._raise_setting(model_name, setting, "a mapping with 'on', 'columns' and 'type'", join) }}
-    {% endif %}
+    {{ collapsing._raise_setting(model_name, setting, "a mapping with 'on', 'columns' and 'type'", join) if join is not mapping }}
     {#- without quotes YAML reads on as true -#}
     {% set join = dict(join) %}
     {% do join.update({'on': join.pop(true)}) if true in join and 'on' not in join %}

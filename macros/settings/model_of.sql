@@ -131,27 +131,32 @@
 {% endmacro %}
 
 
-{# Returns (another ledger that is fed by `changes` of this one, the model in its lineage that reads them), or none. #}
+{#
+    Returns (another ledger that has folded `changes` of this one, in any of its shards; the model in its lineage that reads them),
+    or none.
+#}
 {% macro _ledger_fed_by(node) %}
-    {% for ledger in graph.nodes.values() if collapsing._kind_if_any(ledger) == 'ledger' and ledger.unique_id != node.unique_id
-        and collapsing._relation_if_any(ledger) is not none %}
+    {% for ledger in graph.nodes.values() if collapsing._kind_if_any(ledger) == 'ledger' and ledger.unique_id != node.unique_id %}
         {% for read in collapsing._lineage_of(ledger)
             if node.unique_id in read.depends_on.nodes and 'macro.collapsing.changes' in read.depends_on.macros %}
-            {{ return((ledger, read)) }}
+            {% for name in collapsing._names_in_all_shards(ledger) %}
+                {% set table = adapter.get_relation(ledger.database, ledger.schema, name) %}
+                {% do return((ledger, read)) if table is not none and collapsing._batches_of(table) %}
+            {% endfor %}
         {% endfor %}
     {% endfor %}
     {{ return(none) }}
 {% endmacro %}
 
 
-{# Raises an error where another ledger is fed by `changes` of this one: it would fold the rows of a base again, as a batch. #}
+{# Raises an error where another ledger has folded `changes` of this one: it would take the rows of a base or a new table again. #}
 {% macro _check_not_fed_on(node, what) %}
     {% set fed = collapsing._ledger_fed_by(node) %}
     {% if fed %}
         {% set ledger, read = fed %}
         {{ collapsing._raise(
             node.name, 'it cannot be ' ~ what ~ ": the ledger '" ~ ledger.name ~ "' is fed by its changes, in the model '" ~ read.name
-            ~ "', and would fold again what is in a base. Feed '" ~ ledger.name ~ "' from the stage of " ~ node.name
+            ~ "', and would take rows twice, or miss some. Feed '" ~ ledger.name ~ "' from the stage of " ~ node.name
             ~ " instead, or drop the table of '" ~ ledger.name ~ "' first"
         ) }}
     {% endif %}
@@ -207,10 +212,9 @@
     about these batches alone: a projection reads it as a whole. Tombstones of a ledger count for nothing.
 #}
 {% macro _adds_something(source, after, upto) %}
-    {% set counting = ' and ledger_sign <> 0' if collapsing._kind_if_any(collapsing._model_of(source)) == 'ledger' else '' %}
     {{ return(collapsing._rows_of(
         'select 1 from ' ~ source ~ ' where ledger_batch < ' ~ -after ~ ' or (ledger_batch > ' ~ after ~ ' and ledger_batch <= ' ~ upto
-        ~ counting ~ ') limit 1'
+        ~ (' and ledger_sign <> 0' if collapsing._kind_if_any(collapsing._model_of(source)) == 'ledger' else '') ~ ') limit 1'
     ) | length > 0) }}
 {% endmacro %}
 

@@ -4,9 +4,8 @@
 #}
 {% macro _projection_settings(node) %}
     {% set model_name, given = node.name, node.config.meta.get('collapsing') %}
-    {% if given is not mapping or 'measures' not in given or 'group_by' not in given %}
-        {{ collapsing._raise(model_name, "a projection needs 'group_by' and 'measures' in config(meta={'collapsing': {...}})") }}
-    {% endif %}
+    {{ collapsing._raise(model_name, "a projection needs 'group_by' and 'measures' in config(meta={'collapsing': {...}})")
+        if given is not mapping or 'measures' not in given or 'group_by' not in given }}
     {% do collapsing._check_known(model_name, given, ['group_by', 'measures']) %}
 
     {% set group_by, measures = given.group_by, [] %}
@@ -131,13 +130,11 @@
     {% set arguments = collapsing._arguments_of(distinct.group(1) if distinct else parts[0]) %}
     {% set filter = modules.re.match('(?is)^\\s*filter\\s*\\(\\s*where\\b(.*)\\)\\s*$', parts[1]) if parts[1].strip() else none %}
     {% set conditions = collapsing._arguments_of(filter.group(1)) if filter else [] %}
-    {% if not arguments or '' in arguments or conditions is none or '' in conditions
+    {% do return(none) if not arguments or '' in arguments or conditions is none or '' in conditions
         or (parts[1].strip() and conditions | length != 1)
         or ('*' in arguments and (distinct or function != 'count'))
         or (not distinct and arguments | length != (2 if function.endswith('_by') else 1))
         or modules.re.match('(?is)^(distinct|all)\\b', arguments[0]) %}
-        {{ return(none) }}
-    {% endif %}
     {{ return({
         'function': function, 'arguments': arguments, 'distinct': distinct is not none, 'filter': conditions[0] if conditions else none
     }) }}

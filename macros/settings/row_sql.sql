@@ -23,11 +23,9 @@
     {% else %}
         {% set wrong = collapsing._changing_part(condition, sql) %}
     {% endif %}
-    {% if wrong %}
-        {{ collapsing._raise_setting(
-            model_name, setting, "SQL over the row's own columns, which gives the same whenever it is evaluated. " ~ wrong, given
-        ) }}
-    {% endif %}
+    {{ collapsing._raise_setting(
+        model_name, setting, "SQL over the row's own columns, which gives the same whenever it is evaluated. " ~ wrong, given
+    ) if wrong }}
     {{ return(condition) }}
 {% endmacro %}
 
@@ -110,6 +108,9 @@
         {{ return(found.group(1) ~ '() changes from one run to the next') }}
     {% elif modules.re.search(drawn, condition) %}
         {{ return('aes_encrypt() gives something else each time') }}
+    {#- Spark puts the value in place of the second before it parses the SQL -#}
+    {% elif 'variablereference(' in condition or '${' in sql %}
+        {{ return('A variable of the session, or ${...}, may have another value in the next run') }}
     {% elif modules.re.search('(?i)cast\\(\'?' ~ today ~ '[^()#]* as (date|timestamp)', condition)
         or modules.re.search('(?i)\\b((try_)?to_)?(date|timestamp\\w*)\\s*\\(?\\s*[\'"]\\s*' ~ today, sql) %}
         {{ return('A word such as today or now changes from one run to the next') }}

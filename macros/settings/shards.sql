@@ -6,11 +6,9 @@
 {# Returns the number of the shard that this run is about, or none. #}
 {% macro _shard_of_run() %}
     {% set shard = var('collapsing_shard', none) %}
-    {% if shard is not none and (shard is not integer or shard < 0) %}
-        {{ exceptions.raise_compiler_error(
-            'collapsing: the variable collapsing_shard must be a whole number from 0; given: ' ~ collapsing._shown(shard)
-        ) }}
-    {% endif %}
+    {{ exceptions.raise_compiler_error(
+        'collapsing: the variable collapsing_shard must be a whole number from 0; given: ' ~ collapsing._shown(shard)
+    ) if shard is not none and (shard is not integer or shard < 0) }}
     {{ return(shard) }}
 {% endmacro %}
 
@@ -29,6 +27,16 @@
         {% do names.append(node.alias ~ '__shard_' ~ shard) %}
     {% endfor %}
     {{ return(names) }}
+{% endmacro %}
+
+
+{# Returns the names of a model's tables in all shards, whichever of them this run is about; its own where it has none. #}
+{% macro _names_in_all_shards(node) %}
+    {% set name, names = modules.re.sub('__shard_\\d+$', '', node.alias), [] %}
+    {% for shard in range(collapsing._shards_of(node) or 0) %}
+        {% do names.append(name ~ '__shard_' ~ shard) %}
+    {% endfor %}
+    {{ return(names or [node.alias]) }}
 {% endmacro %}
 
 
@@ -107,16 +115,24 @@
             node.name, 'the keys of ' ~ table ~ ' were split into ' ~ built.shards ~ " shards, and the setting 'shards' is " ~ shards
             ~ ': a key may be in two of them. Rebuild that shard with --full-refresh first'
         ) if 'shards' in built and built.shards != shards }}
-        {% do collapsing._check_built_from(node, table, built, settings) if is_projection %}
-        {% set of_all = {'session': built.get('session'), 'key': {}} %}
-        {% for column in described.columns if not is_projection and column.name | lower in settings.key | map('lower') %}
-            {% do of_all.key.update({column.name | lower: column.dtype}) %}
+        {% set stored = collapsing._settings_stored(settings) if is_projection else none %}
+        {#- the SQL that these two show may be that of the projection's next run, and --empty leaves a projection as it is -#}
+        {{ collapsing._raise(
+            node.name, 'its table ' ~ table ~ ' was built with a different group_by or different measures from those that the'
+            ~ ' model has now: run it first'
+        ) if built.get('settings', stored) != stored and flags.WHICH not in ['compile', 'generate'] and not flags.EMPTY }}
+        {% set of_all, types = {'session': built.get('session')}, {} %}
+        {#- the sums of one shard are added up in its types, and those of another might not fit them -#}
+        {% for column in described.columns if is_projection or column.name | lower in settings.key | map('lower') %}
+            {% do types.update({column.name | lower: column.dtype}) %}
         {% endfor %}
+        {% do of_all.update({'types': types}) %}
         {% do first.update(of_all) if not found and table is not none %}
         {{ collapsing._raise(
             node.name, 'its shards do not go together: ' ~ table ~ (
-                ' was built under another time zone or ANSI mode than ' if is_projection else ' has keys of another type than '
-            ) ~ tables[0] ~ '. Run every shard with the same session settings; if the type of a key has changed, with --full-refresh'
+                ' has keys of another type than ' if not is_projection else ' has columns of other types than ' if first.types != types
+                else ' was built under another time zone or ANSI mode than '
+            ) ~ tables[0] ~ '. Run every shard with the same session settings; if the type of a column has changed, with --full-refresh'
         ) if first and table is not none and first != of_all }}
         {% do found.append(described) %}
     {% endfor %}
@@ -124,23 +140,12 @@
 {% endmacro %}
 
 
-{# Raises an error where a command reads a projection that was built from other settings than its model has now. #}
-{% macro _check_built_from(node, table, built, settings) %}
-    {% set stored = collapsing._settings_stored(settings) %}
-    {#- the SQL that these two show may be that of the projection's next run, and --empty leaves a projection as it is -#}
-    {{ collapsing._raise(
-        node.name, 'its table ' ~ table ~ ' was built with a different group_by or different measures from those that the model has now: run it first'
-    ) if built.get('settings', stored) != stored and flags.WHICH not in ['compile', 'generate'] and not flags.EMPTY }}
-{% endmacro %}
-
-
 {# Raises an error where a run would write a model into a table that is not its shard's. #}
 {% macro _check_shard() %}
     {% set shards, shard = collapsing._shards_of(model), collapsing._shard_of_run() %}
     {% do collapsing._check_one_shard(model) %}
-    {% if shard is none %}
-        {{ return(none) }}
-    {% elif not shards %}
+    {% do return(none) if shard is none %}
+    {% if not shards %}
         {{ collapsing._raise(
             model.name, "its keys are not split into shards (setting 'shards'), and this run writes shard " ~ shard
             ~ ': leave it to a run without the variable collapsing_shard'

@@ -96,9 +96,8 @@
 {% macro _row_of_nulls(columns, values={}) %}
     {% set parts = [] %}
     {% for column in columns %}
-        {% set value = values.get(column.name, 'null') %}
         {% set dtype = collapsing._ddl_type(column.dtype) %}
-        {% do parts.append('cast(' ~ value ~ ' as ' ~ dtype ~ ') as ' ~ adapter.quote(column.name)) %}
+        {% do parts.append('cast(' ~ values.get(column.name, 'null') ~ ' as ' ~ dtype ~ ') as ' ~ adapter.quote(column.name)) %}
     {% endfor %}
     {{ return('select ' ~ parts | join(', ')) }}
 {% endmacro %}
@@ -130,13 +129,11 @@
     {% set dtype, name = column.dtype | lower, adapter.quote(column.name) %}
     {% set one, other = one ~ '.' ~ name, other ~ '.' ~ name %}
     {% set is_map = dtype.startswith('map<') %}
-    {% if not collapsing._is_comparable(dtype[4:] if is_map else dtype) %}
-        {{ return(none) }}
-    {% elif is_map %}
+    {% do return(none) if not collapsing._is_comparable(dtype[4:] if is_map else dtype) %}
+    {% if is_map %}
         {% set one, other = 'map_entries(' ~ one ~ ')', 'map_entries(' ~ other ~ ')' %}
     {% endif %}
     {% set same = one ~ ' <=> ' ~ other %}
-    {% set same_text = 'cast(' ~ one ~ ' as string) <=> cast(' ~ other ~ ' as string)' %}
     {% set reads_alike = '<' not in dtype and not collapsing._has_collation(dtype) and dtype not in ['float', 'double'] %}
-    {{ return(same if reads_alike else same ~ ' and ' ~ same_text) }}
+    {{ return(same if reads_alike else same ~ ' and cast(' ~ one ~ ' as string) <=> cast(' ~ other ~ ' as string)') }}
 {% endmacro %}

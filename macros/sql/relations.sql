@@ -38,9 +38,7 @@
 
 {# Returns the package's own table beside another one: <table>__<what>. #}
 {% macro _beside(relation, what) %}
-    {{ return(api.Relation.create(
-        database=relation.database, schema=relation.schema, identifier=relation.identifier ~ '__' ~ what, type='table'
-    )) }}
+    {{ return(api.Relation.create(relation.database, relation.schema, relation.identifier ~ '__' ~ what, type='table')) }}
 {% endmacro %}
 
 
@@ -96,8 +94,7 @@
 
 {# Returns a relation with an alias for `from`: also one that renders as a subquery with an alias of its own. #}
 {% macro _aliased(relation, alias) %}
-    {% set rows = '(select * from ' ~ relation ~ ')' if collapsing._is_subquery(relation) else relation %}
-    {{ return(rows ~ ' as ' ~ alias) }}
+    {{ return(('(select * from ' ~ relation ~ ')' if collapsing._is_subquery(relation) else relation) ~ ' as ' ~ alias) }}
 {% endmacro %}
 
 

@@ -153,21 +153,12 @@
 {# Drops the batches from `first` to `last` of a table beside a ledger, if it is there, and they are. #}
 {% macro _drop_range(relation, first, last, ledger) %}
     {% set relation = load_relation(relation) %}
-    {% if relation is none %}
-        {{ return(none) }}
-    {% elif collapsing._has_log(relation, ledger) %}
+    {% do return(none) if relation is none %}
+    {% if collapsing._has_log(relation, ledger) %}
         {% do collapsing._execute('delete from ' ~ relation ~ ' where ledger_batch between ' ~ first ~ ' and ' ~ last) %}
     {% else %}
         {% set numbers = collapsing._parquet_batches(relation) | select('ge', first) | select('le', last) | list %}
         {% do collapsing._parquet_drop_batches(relation, numbers) if numbers %}
-    {% endif %}
-{% endmacro %}
-
-
-{# Drops batches that a base stands for and that a killed run or optimize has left; formats with a log leave none. #}
-{% macro _drop_covered(relation, batches) %}
-    {% if batches and batches.covered and not collapsing._has_log(relation) %}
-        {% do collapsing._parquet_drop_covered(relation, batches) %}
     {% endif %}
 {% endmacro %}
 
@@ -219,9 +210,8 @@
 
 {# Returns whether an append to a model's table, or to a table beside the one of `ledger`, is one commit of the format's own. #}
 {% macro _has_log(relation, ledger=none) %}
-    {% if ledger is none or target.type != 'spark' or not collapsing._has_log(ledger) %}
-        {{ return(collapsing._file_format(ledger or relation) in ['delta', 'iceberg']) }}
-    {% endif %}
+    {% do return(collapsing._file_format(ledger or relation) in ['delta', 'iceberg'])
+        if ledger is none or target.type != 'spark' or not collapsing._has_log(ledger) %}
     {% set existing = load_relation(relation) %}
     {{ return(existing.is_delta or existing.is_iceberg or false) }}
 {% endmacro %}

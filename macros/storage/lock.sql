@@ -58,9 +58,7 @@
 #}
 {% macro _clean_up_after_failure(results) %}
     {% for result in results if execute and result.status == 'error' and collapsing._kind_if_any(result.node) is not none %}
-        {% set relation = api.Relation.create(
-            database=result.node.database, schema=result.node.schema, identifier=result.node.alias
-        ) %}
+        {% set relation = api.Relation.create(result.node.database, result.node.schema, result.node.alias) %}
         {% do collapsing._drop_cached(relation, result.node) %}
         {% do collapsing._release_lock(relation) %}
         {#- an optimize takes those of its readers, to mark them -#}
@@ -98,12 +96,8 @@
     {% set by_name = dict(zip(settings | map('replace', 'spark.', '') | map('replace', 'hadoop.', ''), settings.values())) %}
     {% set url = by_name.get('javax.jdo.option.ConnectionURL', '') %}
     {% set others = by_name | select('in', [
-        'hive.metastore.uris',
-        'hive.metastore.client.factory.class',
-        'hive.imetastoreclient.factory.class',
-        'javax.jdo.option.ConnectionDriverName',
-        'sql.catalog.spark_catalog.catalog-impl',
-        'sql.catalog.spark_catalog.uri'
+        'hive.metastore.uris', 'hive.metastore.client.factory.class', 'hive.imetastoreclient.factory.class',
+        'javax.jdo.option.ConnectionDriverName', 'sql.catalog.spark_catalog.catalog-impl', 'sql.catalog.spark_catalog.uri'
     ]) | list %}
     {% set folders = [] %}
     {% for name in [
@@ -118,21 +112,18 @@
         and settings.get('spark.sql.catalog.spark_catalog.type', 'hive') == 'hive' %}
     {#- a URL with // is of Derby's network server, which admits many -#}
     {% set names_embedded = url.startswith('jdbc:derby:') and not url.startswith('jdbc:derby://') %}
-    {% set is_embedded = names_embedded or '(redacted)' in url or not (url or folders) %}
-    {{ return(is_own and is_embedded and not others) }}
+    {{ return(is_own and (names_embedded or '(redacted)' in url or not (url or folders)) and not others) }}
 {% endmacro %}
 
 
 {# Creates a table's lock, or its takeover, where there is none, and returns {run, since} of the one that is there. #}
 {% macro _create_lock(relation, what='lock') %}
     {% set lock = collapsing._beside(relation, what) %}
-    {% call statement('create_lock') %}
-        create table if not exists {{ lock }} (nothing int) using {{ collapsing._format_beside(relation) }}
-        tblproperties (
-            'collapsing.run' = '{{ invocation_id }}',
-            'collapsing.since' = '{{ modules.datetime.datetime.utcnow().strftime('%Y-%m-%d %H:%M:%S') }}'
-        )
-    {% endcall %}
+    {% set since = modules.datetime.datetime.utcnow().strftime('%Y-%m-%d %H:%M:%S') %}
+    {% do collapsing._execute(
+        'create table if not exists ' ~ lock ~ ' (nothing int) using ' ~ collapsing._format_beside(relation) ~ '\ntblproperties ('
+        ~ collapsing._literal_pairs({'collapsing.run': invocation_id, 'collapsing.since': since}, ' = ') ~ ')'
+    ) %}
     {% do collapsing._add_to_cache(lock) %}
     {{ return(collapsing._lock_on(relation, what)) }}
 {% endmacro %}

@@ -69,21 +69,20 @@ insert into {{ relation }} replace where {{ condition }}
     number was.
 #}
 {% macro _log_recreate(relation, columns, properties) %}
-    {% set existing, is_iceberg = load_relation(relation), collapsing._file_format(relation) == 'iceberg' %}
+    {% set existing, format = load_relation(relation), collapsing._file_format(relation) %}
     {#- by default Iceberg hashes what is written by partition: all of a batch to one task, and the order of a base is lost -#}
     {#- and has row groups that are eight times as large: a lookup of keys that are close together reads twice the rows -#}
-    {% if is_iceberg %}
+    {% if format == 'iceberg' %}
         {% set defaults = {
             'write.distribution-mode': 'none', 'write.spark.fanout.enabled': 'true', 'write.parquet.row-group-size-bytes': '16777216'
         } %}
         {% set properties = dict(dict(defaults, **(config.get('tblproperties') or {})), **properties) %}
     {% endif %}
     {% set described = collapsing._describe(relation) if existing is not none and not existing.is_view else none %}
-    {% set format = collapsing._file_format(relation) %}
     {#- no format replaces a table of another one -#}
     {% if existing is not none and (described is none or described.details.get('Provider', format) | lower != format) %}
         {% do adapter.drop_relation(existing) %}
-    {% elif existing is not none and is_iceberg and described.columns != columns %}
+    {% elif existing is not none and format == 'iceberg' and described.columns != columns %}
         {% do collapsing._execute('drop table ' ~ relation ~ ' purge') %}
     {% endif %}
     {% do collapsing._execute(collapsing._create_table('create or replace table', relation, columns, properties, {})) %}

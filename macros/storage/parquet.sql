@@ -1,7 +1,8 @@
 {#
     Storage on plain parquet, where nothing but the metastore is atomic. A batch is a partition, and its registration is the commit:
     every batch of a ledger or projection goes to a partition that was never registered, files of a killed run are not registered and the
-    next run overwrites them. These macros are named in storage/ alone. docs/crash_safety.md says what a kill leaves at each step.
+    next run overwrites them. All but _drop_covered are named in storage/ alone. docs/crash_safety.md says what a kill leaves at
+    each step.
 #}
 
 
@@ -58,11 +59,12 @@ insert overwrite table {{ relation }} partition (ledger_batch)
 
 
 {#
-    Drops what a base stands for. Each batch exchanges folders with an empty one of <table>__dropped, which owns its files until
-    the next base is written or the table is created again, so that queries which read them can finish, and is then dropped. Every
-    step can be repeated.
+    Drops the batches that a base stands for and that are still registered; formats with a log leave none. Each exchanges folders
+    with an empty one of <table>__dropped, which owns its files until the next base is written or the table is created again, so
+    that queries which read them can finish, and is then dropped. Every step can be repeated.
 #}
-{% macro _parquet_drop_covered(relation, batches) %}
+{% macro _drop_covered(relation, batches) %}
+    {% do return(none) if not batches or not batches.covered %}
     {% set dropped = collapsing._beside(relation, 'dropped') %}
     {% do collapsing._create_dropped(dropped) %}
     {% do collapsing._execute(

@@ -70,9 +70,8 @@
 {# Drops a table beside a ledger, if there is one, and what a killed drop has left. #}
 {% macro _drop_beside(relation, ledger) %}
     {% set existing, unfinished = load_relation(relation), load_relation(collapsing._beside(relation, 'unfinished')) %}
-    {% if existing is none and unfinished is none %}
-        {{ return(none) }}
-    {% elif collapsing._format_beside(ledger) == 'parquet' %}
+    {% do return(none) if existing is none and unfinished is none %}
+    {% if collapsing._format_beside(ledger) == 'parquet' %}
         {#- Iceberg's session catalog does not tell Spark's that a table is gone, and Spark goes on knowing its columns -#}
         {% do collapsing._execute('refresh table ' ~ relation) if existing is not none and collapsing._has_log(ledger) %}
         {% do collapsing._parquet_drop(relation) %}
@@ -84,23 +83,22 @@
 
 {# Creates a table beside a ledger where there is none yet. `columns` are as in `create table`. #}
 {% macro _create_beside(relation, ledger, columns) %}
-    {% if load_relation(relation) is none %}
-        {% set format = collapsing._format_beside(ledger) %}
-        {#- another command may have created it since this one began -#}
-        {% if not collapsing._is_in_catalog(relation) %}
-            {#- over the files that a killed drop has left, no table can be created -#}
-            {% do collapsing._drop_beside(relation, ledger) %}
-            {% set in_iceberg = format == 'parquet' and collapsing._file_format(ledger) == 'iceberg' %}
-            {% do collapsing._parquet_empty_folder(relation) if in_iceberg %}
-            {% do collapsing._execute(
-                'create table if not exists ' ~ relation ~ ' (' ~ columns ~ ')\nusing ' ~ format
-                ~ (" options ('partitionOverwriteMode' 'dynamic')" if format == 'parquet') ~ '\npartitioned by (ledger_batch)'
-            ) %}
-        {% endif %}
-        {% do collapsing._add_to_cache(
-            relation.incorporate(is_delta=format == 'delta', is_iceberg=format == 'iceberg') if target.type == 'spark' else relation
+    {% do return(none) if load_relation(relation) is not none %}
+    {% set format = collapsing._format_beside(ledger) %}
+    {#- another command may have created it since this one began -#}
+    {% if not collapsing._is_in_catalog(relation) %}
+        {#- over the files that a killed drop has left, no table can be created -#}
+        {% do collapsing._drop_beside(relation, ledger) %}
+        {% set in_iceberg = format == 'parquet' and collapsing._file_format(ledger) == 'iceberg' %}
+        {% do collapsing._parquet_empty_folder(relation) if in_iceberg %}
+        {% do collapsing._execute(
+            'create table if not exists ' ~ relation ~ ' (' ~ columns ~ ')\nusing ' ~ format
+            ~ (" options ('partitionOverwriteMode' 'dynamic')" if format == 'parquet') ~ '\npartitioned by (ledger_batch)'
         ) %}
     {% endif %}
+    {% do collapsing._add_to_cache(
+        relation.incorporate(is_delta=format == 'delta', is_iceberg=format == 'iceberg') if target.type == 'spark' else relation
+    ) %}
 {% endmacro %}
 
 
@@ -121,9 +119,8 @@
 
 {# Returns {files, bytes} of a table's data, NULL if unknown: of plain parquet only `scan` tells, which opens every file. #}
 {% macro _storage_figures(relation, batches, scan) %}
-    {% if not batches or not (scan or collapsing._has_log(relation)) %}
-        {{ return({'files': none, 'bytes': none}) }}
-    {% elif collapsing._file_format(relation) == 'delta' %}
+    {% do return({'files': none, 'bytes': none}) if not batches or not (scan or collapsing._has_log(relation)) %}
+    {% if collapsing._file_format(relation) == 'delta' %}
         {% call statement('collapsing_detail', fetch_result=True, auto_begin=False) %}
             describe detail {{ relation }}
         {% endcall %}

@@ -291,3 +291,13 @@ def test_a_joined_ledger_that_feeds_another_by_its_changes_is_not_built_anew(mak
     said = " ".join(project.fails("run", "--select", "sums", "stage_of_changes").split())
     assert "it feeds the ledger 'fed' with changes of the projection 'sums', whose runs merge older batches" in said
     assert project.batches("feeding.named") == [1]
+    # a table that is gone would be built anew too, as would that of a plain ledger, and one shard of the other ledger is enough
+    project.write("models/stage_of_changes.sql", VIEW + changes)
+    project.sql("drop table feeding.named")
+    assert "it cannot be built anew: the ledger 'fed'" in project.fails("run", "--select", "named")
+    project.write("models/stage_of_changes.sql", VIEW + changes.replace("named", "orders"))
+    fed = model("ledger(ref('stage_of_changes'))", SIGNED | {"block": "block", "shards": 2})
+    project.write("models/fed.sql", "{{ config(alias=collapsing.shard_name('fed')) }}\n" + fed)
+    project.sql("alter table feeding.fed rename to feeding.fed__shard_1")
+    project.sql("drop table feeding.orders")
+    assert "it cannot be built anew: the ledger 'fed'" in project.fails("run", "--select", "orders")
