@@ -1,6 +1,7 @@
 {% macro changes(ledger, after) %}
     {% do return(ledger) if not collapsing._knows_models() %}
     {% do collapsing._check_relation('changes', ledger) %}
+    {% do collapsing._check_built(ledger) if model is defined %}
     {% if after is not integer or after < 0 %}
         {{ collapsing._raise(
             ledger.identifier, "changes needs 'after', the number of the last batch already read (0 for none); given: " ~ collapsing._shown(after)

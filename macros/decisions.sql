@@ -10,6 +10,7 @@
         node.name, "the stage's column 'decision' has the name of what decisions adds: give it another name in a view"
     ) if 'decision' in columns | map(attribute='name') | map('lower') | list }}
     {% set batches = collapsing._batches_of(ledger) %}
+    {% do collapsing._check_read_by_its_rules(collapsing._describe(collapsing._plain(ledger)), settings) if batches %}
     {{ return(collapsing._decided_rows(
         collapsing._rows_of_shard(stage, settings), ledger, settings, columns, batches, collapsing._manifest_of(ledger, batches)
     )) }}

@@ -1,6 +1,8 @@
 {% macro histories(ledgers=none) %}
-    {% do return('(select 1)') if not collapsing._knows_models() %}
-    {% if ledgers is not none and (ledgers is string or ledgers is mapping or ledgers is not sequence or not ledgers) %}
+    {% set is_list = ledgers is sequence and ledgers is not string and ledgers is not mapping %}
+    {% set read = ledgers if is_list and ledgers else ['(select 1)'] %}
+    {% do return('(select * from ' ~ read | join(' union all select * from ') ~ ')') if not collapsing._knows_models() %}
+    {% if ledgers is not none and not (is_list and ledgers) %}
         {{ collapsing._raise(
             model.name if model is defined else '?', "histories takes a list of relations, such as [ref('orders')]; given: " ~ ledgers
         ) }}

@@ -7,6 +7,7 @@
 
 {# Returns the preview for commands that only show a model: the query of the rows that the next run would append. #}
 {% macro _preview_of_ledger(stage) %}
+    {% do collapsing._check_relation('ledger', stage) %}
     {% set settings = collapsing._ledger_settings(model) %}
     {% set query = 'select * from ' ~ stage %}
     {% do return('-- the stage is ephemeral: only a run can read it\n' ~ query) if stage.is_cte %}

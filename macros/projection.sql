@@ -8,6 +8,7 @@
 
 {# Returns the preview for commands that only show a model: the query of the partials that the next run would append. #}
 {% macro _preview_of_projection(source) %}
+    {% do collapsing._check_relation('projection', source) %}
     {% set settings = collapsing._projection_settings(model) %}
     {% set source_projection = collapsing._source_projection(source, settings) %}
     {% set instead = collapsing._instead_of_preview(source) %}

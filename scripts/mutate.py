@@ -48,7 +48,7 @@ class Mutant:
     tests: str = ""
 
 
-FOLD, DECISIONS = "fold/fold.sql", "fold/decisions.sql"
+FOLD, APPEND, DECISIONS = "fold/fold.sql", "fold/append.sql", "fold/decisions.sql"
 ENGINES, VERSIONED, COLLAPSING = "engines/engines.sql", "engines/versioned_collapsing.sql", "engines/collapsing.sql"
 REPLACING, DEDUPLICATING = "engines/replacing.sql", "engines/deduplicating.sql"
 COMBINE = "fold/combine.sql"
@@ -73,9 +73,9 @@ MUTANTS = [
     Mutant(VERSIONED, "'looks_up': true", "'looks_up': true, 'last_arrival': true"),
     Mutant(VERSIONED, "'tombstones': true", "'tombstones': false"),
     Mutant(VERSIONED, "'cancels': true", "'cancels': false"),
-    Mutant(FOLD, "if(ledger_last_state.ledger_sign = 1, -1, null)", "if(ledger_last_state.ledger_sign = 0, -1, null)"),
-    Mutant(FOLD, "if(appended.ledger_sign = -1, ledger_last_state.", "if(appended.ledger_sign = 1, ledger_last_state."),
-    Mutant(FOLD, "in ('applied', 'orphan_delete')", "in ('applied')"),
+    Mutant(APPEND, "if(ledger_last_state.ledger_sign = 1, -1, null)", "if(ledger_last_state.ledger_sign = 0, -1, null)"),
+    Mutant(APPEND, "if(appended.ledger_sign = -1, ledger_last_state.", "if(appended.ledger_sign = 1, ledger_last_state."),
+    Mutant(APPEND, "in ('applied', 'orphan_delete')", "in ('applied')"),
     Mutant(FOLD, "not ledger_delete as ledger_has_upserts", "ledger_delete as ledger_has_upserts", "intake"),
     Mutant(PLAN, "count_if(ledger_rows > 1)", "count_if(ledger_rows > 2)", "intake"),
     Mutant(FOLD, "left semi join unread", "left anti join unread"),
@@ -230,6 +230,11 @@ MUTANTS = [
     Mutant(MANIFEST, "build is none or build in manifest.builds", "true", "intake"),
     Mutant("settings/shards.sql", "!= stored and flags", "== stored and flags", "refreshed"),
     Mutant("settings/shards.sql", "first != of_all", "first == of_all", "shards"),
+    Mutant("settings/shards.sql", "if is_projection or column.name", "if column.name", "shards"),
+    Mutant("settings/model_of.sql", "in collapsing._names_in_all_shards(ledger)", "in [ledger.alias]", "refreshed"),
+    Mutant("materializations/ledger.sql", "if number > 1 and existing is none", "if number > 1 and existing", "refreshed"),
+    Mutant("materializations/joined.sql", "if was_dropped or batches", "if batches", "refreshed"),
+    Mutant("operations/status.sql", "| map('int') | sum", "| length", "engines"),
     Mutant("settings/shards.sql", "(not this.identifier.endswith(", "(this.identifier.endswith(", "shards"),
     Mutant("operations/undo.sql", "[] if is_done else undone", "undone if is_done else []", "undo"),
     Mutant(PLAN, "numbers.append(collapsing._watermark_of_reader(reader, model) or 0)", "numbers.append(0)", "joined"),

@@ -28,7 +28,7 @@ live as (
         {{ sql }} as ledger_group_{{ loop.index }},
         {%- endfor %}
         *
-    from {{ collapsing._final_of_source(node, read) }}
+    from {{ collapsing._final_of_source(projection, node, read) }}
 ),
 
 -- their aggregate, from nothing
@@ -72,8 +72,11 @@ order by {{ collapsing._column_list(groups + ['only_in']) }}
 {% endmacro %}
 
 
-{# Returns the final of what a projection reads, as of the last batch that the projection, with the batches `read`, has read. #}
-{% macro _final_of_source(node, read) %}
+{#
+    Returns the final of what a projection was built from, with --defer of another environment, as of the last batch that the projection, with
+    the batches `read`, has read.
+#}
+{% macro _final_of_source(projection, node, read) %}
     {% set sources = collapsing._sources_of(node) %}
     {% if sources | length != 1 %}
         {{ collapsing._raise(
@@ -81,7 +84,11 @@ order by {{ collapsing._column_list(groups + ['only_in']) }}
             ~ (sources | map(attribute='name') | join(', ') or 'none')
         ) }}
     {% endif %}
-    {% set source = collapsing._built_relation(sources[0]) %}
+    {% set own, deferred = collapsing._relation_if_any(sources[0]), sources[0].defer_relation %}
+    {% set other = api.Relation.create(deferred.database, deferred.schema, deferred.alias) if deferred else none %}
+    {% set is_of_other = other and collapsing._is_built_from(projection, other)
+        and not (own is not none and collapsing._is_built_from(projection, own)) %}
+    {% set source = other if is_of_other else collapsing._built_relation(sources[0]) %}
     {% do collapsing._check_is_table(node.name, source) %}
     {% set batches = collapsing._batches_of(source) %}
     {% do return('(select * from ' ~ collapsing.final(source) ~ ' where false)') if not batches or (flags.EMPTY and not read) %}

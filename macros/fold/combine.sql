@@ -149,7 +149,7 @@ named_struct(
         }[into] %}
         {% set is_wider = wide | map(attribute='dtype') | list != columns | map(attribute='dtype') | list %}
         {% set computes = is_wider and modules.re.search('[-+*]', condition) and not differs %}
-        {% do known.update({(name, into): computes and not collapsing._is_refused(collapsing._analysed_plan(
+        {% do known.update({(name, into): computes and not collapsing._is_spark_error(collapsing._analysed_plan(
             settings.model, 'combine.' ~ name, sql, sql, collapsing._two_rows('old', wide, 'new', wide)
         ))}) %}
     {% endif %}

@@ -19,10 +19,10 @@
     {#- which batches of which side are unread; whether what is there still fits them and the settings -#}
     {%- set watermarks = collapsing._watermarks_of(ledger, batches) -%}
     {%- set sides = collapsing._sides(settings, watermarks.read) -%}
-    {%- set stale = collapsing._reset_if_stale(sides, batches) -%}
+    {%- set stale, batch = collapsing._reset_if_stale(sides, batches), {'committed': false} -%}
     {%- set table = collapsing._plan_joined_table(ledger, settings, sides, batches, stale, watermarks) -%}
-    {%- do collapsing._check_not_fed_on(model, 'built anew') if table.rebuild or table.created or not batches -%}
-    {%- set batch = {'committed': false} -%}
+    {%- set was_dropped = existing is none and collapsing._next_number(ledger, none) > 1 -%}
+    {%- do collapsing._check_not_fed_on(model, 'built anew') if was_dropped or batches and (table.rebuild or table.created) -%}
 
     {%- if table.is_due -%}
         {#- what has changed on each side, and the joined rows before and after it -#}

@@ -15,13 +15,13 @@
     {%- do collapsing._acquire_lock(model.name, ledger) -%}
     {%- set batches = collapsing._batches_of(ledger) -%}
     {%- do collapsing._drop_covered(ledger, batches) -%}
-    {%- do collapsing._check_not_fed_on(model, 'built anew') if not batches -%}
 
     {#- the stage has the columns that the settings name, and so has the table, if it is there -#}
     {%- set columns = collapsing._stage_columns(sql, settings) -%}
     {%- do collapsing._check_ledger_sql(settings, columns) -%}
     {%- do collapsing._check_full_refresh(sql, ledger, settings, columns, batches) -%}
     {%- set number = collapsing._next_number(ledger, batches) -%}
+    {%- do collapsing._check_not_fed_on(model, 'built anew') if number > 1 and existing is none -%}
     {%- set table = collapsing._plan_table(ledger, settings, columns, batches) -%}
     {%- set batches = none if table.rebuild or table.created else batches -%}
 

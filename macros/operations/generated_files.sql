@@ -4,7 +4,8 @@
 #}
 {% macro _generated_files(node, columns, rows, guess) %}
     {% set name, source = guess.name, collapsing._reference_to(node) %}
-    {% set live = name ~ '_final' if name == node.name else name %}
+    {#- a view of the name of the stage, or of its table, would take that one's place -#}
+    {% set live = name ~ '_final' if name | lower in [node.name | lower, (node.alias or node.identifier) | lower] else name %}
     {% set ledger, files, view = name ~ '_ledger', {}, "{{ config(materialized='view') }}\n" %}
     {% if guess.mark and guess.mark.sql and guess.version %}
         {% set is_taken = 'is_deleted' in columns | map(attribute='name') | map('lower') | list %}

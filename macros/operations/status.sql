@@ -52,7 +52,9 @@
     {% for figures in found %}
         {% for figure, limit in limits.items() %}
             {% set value = figures.get(figure) %}
-            {% set value = value | length if value is mapping else value %}
+            {#- of findings the numbers of keys, with which their words begin -#}
+            {% set value = modules.re.findall('(?m)^\\d+', value.values() | join('\n')) | map('int') | sum
+                if value is mapping else value %}
             {% set is_split = figures.state.startswith('split') %}
             {% if figure == 'age_minutes' and value is none and figures.kind == 'ledger' and not is_split %}
                 {% do above.append(figures.model ~ ': it has no batch yet') %}

@@ -98,7 +98,7 @@
 {% macro _sum_that_fits(partial, dtype) %}
     {% set total = 'try_sum(' ~ partial ~ ')' %}
     {% if dtype == 'double' %}
-        {#- an intermediate sum of floats may exceed the range although the total fits: then multiples of 2 to the 64 are summed -#}
+        {#- an intermediate sum of floats may exceed the range although the total fits: multiples of 2 to the 64 do not -#}
         {% set small = '5.421010862427522E-20D' %}
         {% set multiple = 'try_sum(' ~ partial ~ ' * ' ~ small ~ ') / ' ~ small %}
         {{ return('coalesce(' ~ collapsing._if_finite(total, total) ~ ', ' ~ collapsing._if_finite(multiple, multiple) ~ ')') }}

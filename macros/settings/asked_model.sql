@@ -82,13 +82,14 @@
 
 
 {#
-    Returns the table or view of a ledger's stage; none where its model reads more than one, or it is not there. A view that an ephemeral
-    stage was before may still be there.
+    Returns the table or view of a ledger's stage, with --defer that of another environment where there is no other; none where the ledger's
+    model reads more than one, or it is not there. A view that an ephemeral stage was before may still be there.
 #}
 {% macro _only_stage_of(node) %}
     {% set nodes = collapsing._stages_of(node) %}
-    {% set is_table = nodes | length == 1 and nodes[0].config.materialized != 'ephemeral' %}
-    {{ return(collapsing._relation_if_any(nodes[0]) if is_table else none) }}
+    {% do return(none) if nodes | length != 1 or nodes[0].config.materialized == 'ephemeral' %}
+    {% set relation, deferred = collapsing._relation_if_any(nodes[0]), nodes[0].defer_relation %}
+    {{ return(collapsing._relation_if_any(deferred) if deferred and relation is none else relation) }}
 {% endmacro %}
 
 

@@ -136,12 +136,15 @@
     or none.
 #}
 {% macro _ledger_fed_by(node) %}
-    {% for ledger in graph.nodes.values() if collapsing._kind_if_any(ledger) == 'ledger' and ledger.unique_id != node.unique_id %}
+    {% for ledger in graph.nodes.values() if collapsing._kind_if_any(ledger) == 'ledger' and ledger.unique_id != node.unique_id
+        and collapsing._is_built_here(ledger) %}
+        {#- which tells the format of all shards -#}
+        {% set own = api.Relation.create(ledger.database, ledger.schema, ledger.alias) %}
         {% for read in collapsing._lineage_of(ledger)
             if node.unique_id in read.depends_on.nodes and 'macro.collapsing.changes' in read.depends_on.macros %}
             {% for name in collapsing._names_in_all_shards(ledger) %}
                 {% set table = adapter.get_relation(ledger.database, ledger.schema, name) %}
-                {% do return((ledger, read)) if table is not none and collapsing._batches_of(table) %}
+                {% do return((ledger, read)) if table is not none and collapsing._batches_of(table, own) %}
             {% endfor %}
         {% endfor %}
     {% endfor %}
@@ -149,7 +152,7 @@
 {% endmacro %}
 
 
-{# Raises an error where another ledger has folded `changes` of this one: it would take the rows of a base or a new table again. #}
+{# Raises an error where another ledger has folded `changes` of this one: it would take rows of a base or a new table again. #}
 {% macro _check_not_fed_on(node, what) %}
     {% set fed = collapsing._ledger_fed_by(node) %}
     {% if fed %}

@@ -4,9 +4,11 @@
 #}
 {% macro _projection_settings(node) %}
     {% set model_name, given = node.name, node.config.meta.get('collapsing') %}
-    {{ collapsing._raise(model_name, "a projection needs 'group_by' and 'measures' in config(meta={'collapsing': {...}})")
-        if given is not mapping or 'measures' not in given or 'group_by' not in given }}
-    {% do collapsing._check_known(model_name, given, ['group_by', 'measures']) %}
+    {% do collapsing._check_known(model_name, given, ['group_by', 'measures']) if given is mapping %}
+    {{ collapsing._raise(
+        model_name, "a projection needs 'group_by' and 'measures' in config(meta={'collapsing': {...}}); given: "
+        ~ (given | join(', ') if given is mapping and given else 'nothing')
+    ) if given is not mapping or 'measures' not in given or 'group_by' not in given }}
 
     {% set group_by, measures = given.group_by, [] %}
     {% if group_by is not mapping %}

@@ -17,7 +17,7 @@
     {% set condition = (modules.re.search('(?s)Join Inner, (.*?)\\n\\s*:', plan) or [none, ''])[1] %}
     {#- Spark shows the first 25 arguments of a call; the text that the user gave has all of them -#}
     {% set condition = condition ~ (' ' ~ sql if collapsing._is_abbreviated(condition)) %}
-    {% if collapsing._is_refused(plan) %}
+    {% if collapsing._is_spark_error(plan) %}
         {% set said = modules.re.match('(?s)\\S*Exception: (.*?)( SQLSTATE|; line |\\n\\W?[A-Z]\\w+ \\[|$)', plan).group(1) %}
         {% set wrong = 'Spark says: ' ~ modules.re.sub('`ledger_(one|other)`.`ledger_other`, |, `ledger_(one|other)`.`ledger_other`', '', said.split() | join(' ')) %}
     {% else %}
@@ -57,7 +57,7 @@
 
 
 {# Returns whether Spark's error stands in the place of a plan, as _analysed_plan returns it. #}
-{% macro _is_refused(plan) %}
+{% macro _is_spark_error(plan) %}
     {{ return('Exception: ' in plan.split('\n')[0]) }}
 {% endmacro %}
 

@@ -51,6 +51,26 @@
 {% endmacro %}
 
 
+{#
+    Returns what commands that only show a test show of one that cannot be worked out: a relation that it reads is not there, or the test is
+    about one shard, and the command does not say which. None where it can. An ephemeral model is always there.
+#}
+{% macro _instead_of_test(relations, is_of_one_shard=true) %}
+    {% set no_rows = 'select 1 where false' %}
+    {% for relation in relations if relation and relation is not string and not relation.is_cte
+        and flags.WHICH in ['compile', 'generate', 'show'] %}
+        {% set node, plain = collapsing._model_of(relation), collapsing._plain(relation) %}
+        {% set names = collapsing._shard_names(node) if node is not none else [] %}
+        {% do return("-- it is about one shard: say which by --vars '{collapsing_shard: 0}'\n" ~ no_rows)
+            if names and is_of_one_shard %}
+        {% for table in (collapsing._tables_of(plain, node) if names else [plain]) if load_relation(table) is none %}
+            {% do return('-- what it reads is not there yet: the test is shown once it is\n' ~ no_rows) %}
+        {% endfor %}
+    {% endfor %}
+    {{ return(none) }}
+{% endmacro %}
+
+
 {# Prints one line on the console and in dbt's log, with the model it is about. #}
 {% macro _say(name, message) %}
     {% do log('collapsing: ' ~ name ~ ': ' ~ message, info=true) %}

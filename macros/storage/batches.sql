@@ -173,9 +173,12 @@
 {% endmacro %}
 
 
-{# Returns the format of a model's table. On Databricks it is Delta where the model names none. #}
+{# Returns the format of a model's table, with --defer of another environment's. On Databricks it is Delta by default. #}
 {% macro _file_format(relation) %}
-    {{ return(collapsing._model_of(relation).config.file_format or ('delta' if target.type == 'databricks' else 'parquet')) }}
+    {% set node = collapsing._model_of(relation) %}
+    {% set is_deferred = node.defer_relation and not collapsing._is_table_of(node, relation) %}
+    {% set config = node.defer_relation.config if is_deferred else node.config %}
+    {{ return(config.file_format or ('delta' if target.type == 'databricks' else 'parquet')) }}
 {% endmacro %}
 
 

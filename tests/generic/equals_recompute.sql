@@ -1,5 +1,7 @@
 {% test equals_recompute(model, float_tolerance=1e-9) %}
-{%- if execute -%}
+{%- set instead = collapsing._instead_of_test([model]) if execute else none -%}
+{{- instead or '' -}}
+{%- if execute and not instead -%}
     {%- set node = collapsing._model_of(model) -%}
     {%- if collapsing._kind_of(node, 'the test equals_recompute') != 'projection' -%}
         {{ collapsing._raise(node.name, 'the test equals_recompute is for a projection; this is a ledger') }}

@@ -1,5 +1,7 @@
 {% test equals_seed(model, seed, columns=none, seed_where=none) %}
-{%- if execute -%}
+{%- set instead = collapsing._instead_of_test([model, seed], is_of_one_shard=false) if execute else none -%}
+{{- instead or '' -}}
+{%- if execute and not instead -%}
 {%- do collapsing._check_relation('equals_seed', seed) -%}
 {%- set final = collapsing.final(model) -%}
 {%- set node, known = collapsing._model_of(model), collapsing._columns_of_query('select * from ' ~ final) -%}

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from support.dbt_project import VIEW, DbtProject, Warnings, messages_of, model, statement_of
+from support.dbt_project import VIEW, DbtProject, Warnings, messages_of, model, nodes_of, statement_of
 from support.lives import operate
 from support.sessions import sessions_with
 
@@ -393,7 +393,7 @@ def test_an_empty_run_leaves_a_projection_that_has_to_be_built_again(corners) ->
 
 @pytest.mark.only("parquet", "delta", "iceberg")
 @pytest.mark.full
-def test_another_environment_is_read_with_defer(corners, tmp_path) -> None:
+def test_another_environment_is_read_with_defer(corners, tmp_path, target: str) -> None:
     _live(corners, "e1", "(10, 1, false)", "timed")
     manifest = corners.invoke("parse", "--write-json").result
     manifest.write(str(tmp_path / "manifest.json"))
@@ -401,11 +401,21 @@ def test_another_environment_is_read_with_defer(corners, tmp_path) -> None:
     counted = "(select count(*) from {{ collapsing.final(ref('timed')%s) }}) as %s"
     counts = ", ".join([counted % ("", "n"), counted % (", as_of=run_started_at", "n_then")])
     corners.write("models/deferred.sql", f"{VIEW}select {counts}")
+    corners.write("models/deferred.yml", "models: [{name: sums_of_timed, data_tests: [collapsing.equals_recompute]}]")
     corners.write("profiles.yml", profile.replace("schema: corners", "schema: corners_dev"))
+    defer = ("--defer", "--state", str(tmp_path))
     try:
-        corners.run("run", "--select", "deferred", "--defer", "--state", str(tmp_path))
+        statuses = corners.run("build", "--select", "deferred", "sums_of_timed", *defer)
+        assert "pass" in statuses.values(), "the projection of one environment is compared with the ledger of the other"
+        # the other environment's table has its own format
+        ours = (corners.directory / "models/timed.sql").read_text()
+        corners.write("models/timed.sql", "{{ config(file_format='iceberg') }}\n" + ours)
+        (compiled,) = nodes_of(corners.invoke("compile", "--select", "deferred", *defer))
+        corners.write("models/timed.sql", ours)
+        assert (" as ledger_base" in compiled.node.compiled_code) == (target == "parquet")
     finally:
         corners.write("profiles.yml", profile)
+        (corners.directory / "models/deferred.yml").unlink()
     live = "select count(*) from corners_dev.deferred"
     assert corners.rows(live) == [(1,)] and corners.rows("select n > 0, n = n_then from corners_dev.deferred") == [(True, True)]
 

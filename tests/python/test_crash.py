@@ -141,8 +141,8 @@ def test_a_table_that_dies_while_it_is_created_again_is_finished_by_the_next_run
     project, life = crash
     replaces = "create or replace table crash.{} (" if target in WITH_LOG else "insert overwrite table crash.{}__unfinished"
     for name in reversed(built(dying)):
-        for mark in ("collapsing.rules", "collapsing.projection"):
-            project.sql(f"alter table crash.{name} set tblproperties ('{mark}' = '{OTHER}')")
+        mark = "collapsing.rules" if name in dying else "collapsing.projection"
+        project.sql(f"alter table crash.{name} set tblproperties ('{mark}' = '{OTHER}')")
         failpoint = Failpoint((name,), replaces, 1)
         project.invoke("run", "--full-refresh", "--select", name, callbacks=[failpoint])
         assert failpoint.died == {name}

@@ -291,7 +291,7 @@ def test_collapsed_finds_signed_rows_that_were_inserted_twice(broken) -> None:
     assert _findings(broken, "twice", "twice_versioned") == [[("surplus", {"id": 2}, 2, 0)]] * 2
 
 
-def test_collapsed_finds_rows_that_no_run_has_made(broken) -> None:
+def test_collapsed_finds_rows_that_no_run_has_made(broken, capsys) -> None:
     columns = "id, version, sign, position, ledger_sign, ledger_block, ledger_batch"
     broken.sql(
         f"insert into engines.orders ({columns}) values "
@@ -307,6 +307,9 @@ def test_collapsed_finds_rows_that_no_run_has_made(broken) -> None:
             ("versions_not_rising", {"id": 3}, 0, 0),
         ]
     ]
+    limit = "{model: orders, scan: true, fail_if: {findings: 5}}"
+    broken.fails("run-operation", "collapsing.status", "--args", limit)
+    assert "orders: findings is 6, above 5" in capsys.readouterr().out
     broken.drop_batch("orders", 9)
     assert _findings(broken, "orders") == [[]]
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 
-from support.dbt_project import LEDGER, VIEW, DbtProject, Statements, model, values
+from support.dbt_project import LEDGER, VIEW, DbtProject, Statements, given, model, values
 
 pytestmark = pytest.mark.hive
 
@@ -38,6 +39,7 @@ def project(make_project) -> DbtProject:
     hooks = "".join(f"{when}_hook=\"insert into materialized.hooked select '{when}'\", " for when in ("pre", "post"))
     hooked = f"{{{{ config({hooks}) }}}}\n"
     described = "config: {persist_docs: {relation: true}}"
+    complete = json.dumps({"collapsing.complete": given(stage="ref('stage')")})
     files = {
         "models/stage.sql": VIEW + f"select * from ({_staged(*ROWS)}) where block <= '{{{{ var('upto', 'b4') }}}}'",
         "models/orders.sql": model("ledger(ref('stage'))", LEDGER),
@@ -51,6 +53,8 @@ def project(make_project) -> DbtProject:
         "models/docs.yml": f"""models:
   - {{name: hooks, description: it's the orders, {described}}}
   - {{name: hooks_sums, description: it's their sums, {described}}}
+  - {{name: orders, data_tests: [collapsing.collapsed, {complete}]}}
+  - {{name: sums, data_tests: [collapsing.equals_recompute]}}
 """,
     }
     project = make_project("materialized", files)

@@ -36,6 +36,7 @@ RETURN_WORDS = {
     "_duplicate_blocks",
     "_found_in",
     "_instead_of_preview",
+    "_instead_of_test",
     "_lag_in_words",
     "_no_call",
     "_optimize_one",

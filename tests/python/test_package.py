@@ -292,15 +292,23 @@ UNIT_TESTS = """unit_tests:
     model: orders_by_shop
     given: [{input: ref('orders'), rows: [{id: 1, shop: north}]}]
     expect: {rows: [{id: 1, shop: north}]}
+  - name: rows_of_histories
+    model: told
+    given:
+      - {input: ref('orders'), format: sql, rows: "select 'orders' as ledger, 3 as batch"}
+      - {input: ref('orders_by_shop'), format: sql, rows: "select 'others' as ledger, 1 as batch"}
+    expect: {rows: [{ledger: orders, batch: 3}, {ledger: others, batch: 1}]}
 """
 
 
 def test_a_unit_test_of_dbt_gives_the_rows_that_macros_return(shop) -> None:
     shop.write("models/doubled.sql", VIEW + "select id, 2 * amount as twice from {{ collapsing.final(ref('orders')) }}")
     shop.write("models/means.sql", VIEW + "select shop, mean + 1 as more from {{ collapsing.final(ref('orders_by_shop')) }}")
+    histories = "select ledger, batch from {{ collapsing.histories([ref('orders'), ref('orders_by_shop')]) }}"
+    shop.write("models/told.sql", VIEW + histories)
     shop.write("models/unit_tests.yml", UNIT_TESTS)
     assert set(shop.run("test", "--select", "test_type:unit").values()) == {"pass"}
-    for name in ("doubled.sql", "means.sql", "unit_tests.yml"):
+    for name in ("doubled.sql", "means.sql", "told.sql", "unit_tests.yml"):
         (shop.directory / "models" / name).unlink()
 
 

@@ -273,6 +273,7 @@ WRONG_GROUPS = {
     "current_user()": "current_user() changes",
     "aes_encrypt(label, '0000111122223333')": "aes_encrypt() gives something else each time",
     "concat(label, '${env:HOME}')": "A variable of the session, or ${...}, may have another value",
+    "id * rate": "A variable of the session, or ${...}, may have another value",
     "cast('today' as date) > day": "A word such as today or now changes",
     "date'yesterday'": "A word such as today or now changes",
     "to_date('today') > day": "A word such as today or now changes",
@@ -416,6 +417,7 @@ def wrong_settings(make_project, full: bool):
         ).replace("{{ ref('stage') }}", "wrong_settings.stage")
     files["models/fine_groups.sql"] = model("projection(ref('good'))", {"group_by": FINE_GROUPS, "measures": {"n": "count(*)"}})
     project = make_project("wrong_settings", files)
+    project.sql("declare or replace variable rate = 2")
     warned = Warnings()
     result = project.invoke("run", "--exclude", "never_built", callbacks=[warned])
     said = {node.node.name: str(node.message) for node in nodes_of(result) if str(node.status) == "error"}
