@@ -85,7 +85,7 @@ order by {{ collapsing._column_list(groups + ['only_in']) }}
         ) }}
     {% endif %}
     {% set own, deferred = collapsing._relation_if_any(sources[0]), sources[0].defer_relation %}
-    {% set other = api.Relation.create(deferred.database, deferred.schema, deferred.alias) if deferred else none %}
+    {% set other = collapsing._relation_if_any(deferred) if deferred else none %}
     {% set is_of_other = other and collapsing._is_built_from(projection, other)
         and not (own is not none and collapsing._is_built_from(projection, own)) %}
     {% set source = other if is_of_other else collapsing._built_relation(sources[0]) %}

@@ -22,11 +22,8 @@
 
 {# Returns the names of a model's tables in the shards, in a run that is not about one shard; otherwise none. #}
 {% macro _shard_names(node) %}
-    {% set names = [] %}
-    {% for shard in range(0 if collapsing._shard_of_run() is not none else collapsing._shards_of(node) or 0) %}
-        {% do names.append(node.alias ~ '__shard_' ~ shard) %}
-    {% endfor %}
-    {{ return(names) }}
+    {% set reads_all = collapsing._shard_of_run() is none and collapsing._shards_of(node) %}
+    {{ return(collapsing._names_in_all_shards(node) if reads_all else []) }}
 {% endmacro %}
 
 
