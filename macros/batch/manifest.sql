@@ -24,13 +24,14 @@
         folded         `with_blocks`: the blocks that are folded, [{block, planned_in, packed, bucket}], block as _carried_text has it
                        and the last two for _sql_is_unread
         begun_at       when the run of the last batch from the stage began, in microseconds since 1970
+        states         how many state rows the batches have appended, which is at least as many as the ledger has
         last, least, builds   the last batch that it tells of, the number of its oldest rows, and which tables it was written for, as
                        _wrong_manifest takes them
     One row of JSON, by one task: dbt guesses types from each cell of a result, and there may be ten thousand blocks.
 #}
 {% macro _manifest_of(ledger, batches, with_blocks=false) %}
     {% set found = {
-        'undone': [], 'voided': [], 'undos': [], 'unread': [], 'folded': [], 'begun_at': 0, 'last': 0, 'least': 0, 'builds': []
+        'undone': [], 'voided': [], 'undos': [], 'unread': [], 'folded': [], 'begun_at': 0, 'last': 0, 'least': 0, 'builds': [], 'states': 0
     } %}
     {% set manifest = collapsing._manifest_table(ledger) if batches else none %}
     {% do return(found) if manifest is none %}
@@ -40,7 +41,8 @@
             coalesce(max(unix_micros(planned_at) - cast(1000000 * seconds as bigint)) filter (where undoes is null), 0) as begun_at,
             coalesce(max(planned_in), 0) as last,
             to_json(collect_set(build)) as builds,
-            coalesce(min(ledger_batch), 0) as least
+            coalesce(min(ledger_batch), 0) as least,
+            coalesce(sum(states), 0) as states
             {%- if with_blocks %},
             to_json(
                 collect_list(struct({{ collapsing._carried_text('block') }} as block, planned_in, {{ collapsing._packed('block') }} as packed, {{ collapsing._bucket('block') }} as bucket))
@@ -58,8 +60,8 @@
         {% do found.voided.extend([undo.planned_in, undo.undoes]) %}
         {% do found.unread.append(undo.undoes) if undo.unread %}
     {% endfor %}
-    {% do found.folded.extend(fromjson(row[5]) | rejectattr('planned_in', 'in', found.unread)) if with_blocks %}
-    {{ return(dict(found, begun_at=row[1], last=row[2], builds=fromjson(row[3]), least=row[4])) }}
+    {% do found.folded.extend(fromjson(row[6]) | rejectattr('planned_in', 'in', found.unread)) if with_blocks %}
+    {{ return(dict(found, begun_at=row[1], last=row[2], builds=fromjson(row[3]), least=row[4], states=row[5])) }}
 {% endmacro %}
 
 

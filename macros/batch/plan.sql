@@ -32,6 +32,8 @@
     {% set batch = collapsing._profile_unread(unread.view, settings, columns) %}
     {% set duplicates = collapsing._duplicate_blocks(unread.view, settings, columns) if unread.has_files and batch.rows else [] %}
     {% do collapsing._check_bad_rows(unread.view, ledger, settings, batch, duplicates) if batch.bad or duplicates %}
+    {% do collapsing._split_ranges(unread.view, settings, batch.ranges, manifest.states) %}
+    {% do batch.update(collapsing._key_bounds(batch.ranges)) %}
     {% set conditions = ['not (' ~ collapsing._sql_is_bad(settings) ~ ')'] %}
     {#- what a cache has lost is read again: a block that lands meanwhile is not of this batch -#}
     {% set tokens = batch.blocks | map(attribute='token') | list %}
@@ -43,14 +45,14 @@
 {% endmacro %}
 
 
-{# Returns what one query tells of the unread rows: rows, blocks, bad and bounds, as in _plan_batch. #}
+{# Returns what one query tells of the unread rows: rows, blocks, bad as in _plan_batch, and ranges as _key_bounds takes them. #}
 {% macro _profile_unread(unread, settings, columns) %}
     {% set bounded = [] %}
     {% for column in columns if column.name in settings.key and collapsing._is_bounded_type(column.dtype) %}
         {% do bounded.append(column) %}
     {% endfor %}
     {% set reasons = collapsing._bad_row_reasons(settings) %}
-    {% set found, bounds, within = {'rows': 0, 'blocks': [], 'bad': {}}, [], [] %}
+    {% set found = {'rows': 0, 'blocks': [], 'bad': {}, 'ranges': []} %}
     {% for row in collapsing._rows_of(collapsing._profile_query(unread, settings, columns, bounded, reasons)) %}
         {% if not row[0] %}
             {% do found.blocks.append({'token': row[1], 'rows': row[2], 'modified': row[3]}) if row[1] is not none %}
@@ -60,17 +62,13 @@
                 {% do found.bad.update({reason: row[3 + loop.index]}) if row[3 + loop.index] %}
             {% endfor %}
             {% for column in bounded %}
-                {% set least = 4 + (reasons | length) + 2 * loop.index0 %}
-                {% set name, greatest = adapter.quote(column.name), row[least + 1] %}
-                {% if greatest is not none %}
-                    {% do bounds.append(collapsing._sql_is_between('stored.' ~ name, row[least], greatest, column.dtype)) %}
-                    {% do within.append(collapsing._sql_is_between(name, row[least], greatest, column.dtype)) %}
-                {% endif %}
+                {% set at = 4 + (reasons | length) + 2 * loop.index0 %}
+                {% set range = {'name': column.name, 'dtype': column.dtype, 'ends': [[row[at], row[at + 1]]]} %}
+                {% do found.ranges.append(range) if row[at] is not none %}
             {% endfor %}
         {% endif %}
     {% endfor %}
-    {#- literals, not a subquery: only they prune files before the ledger is read -#}
-    {{ return(dict(found, bounds=bounds | join('\n        and ') or none, within=within | join(' and ') or none)) }}
+    {{ return(found) }}
 {% endmacro %}
 
 

@@ -32,15 +32,30 @@
 {# Returns SQL for a literal of a column's type from text of _bound_text; Spark folds it before it plans, so it prunes files. #}
 {% macro _typed_literal(text, dtype) %}
     {% do return(collapsing._carried_literals([text])) if collapsing._is_text_type(dtype) %}
-    {% do return('timestamp_micros(' ~ text | int ~ ')') if dtype == 'timestamp' %}
+    {% do return('timestamp_micros(' ~ text ~ ')') if dtype == 'timestamp' %}
+    {% do return('date_from_unix_date(' ~ text ~ ')') if dtype == 'date' %}
     {{ return('cast(' ~ collapsing._text_literal(text) ~ ' as ' ~ collapsing._ddl_type(dtype) ~ ')') }}
 {% endmacro %}
 
 
-{# Returns SQL for the text of an aggregate of a column, exact for its type: a timestamp as microseconds, free of time zones. #}
+{# Returns SQL for the text of an aggregate of a column, exact for its type; see _as_integer. #}
 {% macro _bound_text(aggregate, dtype) %}
     {% do return(collapsing._carried_text(aggregate)) if collapsing._is_text_type(dtype) %}
-    {{ return('cast(' ~ ('unix_micros(' ~ aggregate ~ ')' if dtype == 'timestamp' else aggregate) ~ ' as string)') }}
+    {% set value = collapsing._as_integer(aggregate, dtype) if collapsing._integer_bits(dtype) else aggregate %}
+    {{ return('cast(' ~ value ~ ' as string)') }}
+{% endmacro %}
+
+
+{# Returns SQL for a value as a bigint: a timestamp as microseconds, free of time zones, and a date as days since 1970. #}
+{% macro _as_integer(sql, dtype) %}
+    {% set function = {'timestamp': 'unix_micros', 'date': 'unix_date'}.get(dtype, '') %}
+    {{ return('cast(' ~ function ~ '(' ~ sql ~ ') as bigint)') }}
+{% endmacro %}
+
+
+{# Returns how many bits the whole numbers have that stand for values of a type, or none if it has no such. #}
+{% macro _integer_bits(dtype) %}
+    {{ return({'tinyint': 8, 'smallint': 16, 'int': 32, 'bigint': 64, 'date': 32, 'timestamp': 64}.get(dtype)) }}
 {% endmacro %}
 
 
@@ -72,20 +87,17 @@
 
 
 {#
-    Returns the condition that a column lies between two values, given as _bound_text has them. Whole numbers and timestamps are rounded
-    outwards, to multiples of a power of two: Spark compiles these literals into the generated code, which batches of similar keys then share.
+    Returns the condition that a column lies between two values, given as _bound_text has them. Whole numbers, dates and timestamps are
+    rounded outwards, to multiples of a power of two: Spark compiles these literals into the generated code, which batches of similar keys
+    then share.
 #}
 {% macro _sql_is_between(column, least, greatest, dtype) %}
-    {% set ends = [least, greatest] %}
-    {% set bits = {'tinyint': 8, 'smallint': 16, 'int': 32, 'bigint': 64, 'timestamp': 64}.get(dtype) %}
+    {% set ends, bits = [least, greatest], collapsing._integer_bits(dtype) %}
     {% if bits %}
-        {% set least, greatest, steps = least | int, greatest | int, [1] %}
-        {% for _ in range(bits) if 8 * steps[-1] < greatest - least %}
-            {% do steps.append(2 * steps[-1]) %}
-        {% endfor %}
+        {% set least, greatest = least | int, greatest | int %}
+        {% set step = 2 ** ((greatest - least) // 8).bit_length() %}
         {% set ends = [
-            [least // steps[-1] * steps[-1], -(2 ** (bits - 1))] | max,
-            [(greatest // steps[-1] + 1) * steps[-1], 2 ** (bits - 1) - 1] | min
+            [least // step * step, -(2 ** (bits - 1))] | max, [(greatest // step + 1) * step, 2 ** (bits - 1) - 1] | min
         ] %}
     {% endif %}
     {{ return(

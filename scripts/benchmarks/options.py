@@ -50,7 +50,7 @@ def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[st
         parser.add_argument(_option(name), type=int)
     parser.add_argument("--deletes", type=int)
     parser.add_argument("--projections", type=int, choices=(1, 2, 3))
-    parser.add_argument("--order", choices=("random", "time"))
+    parser.add_argument("--order", choices=("random", "time", "late"))
     parser.add_argument("--peers", choices=("all", *dict.fromkeys(merge.CHOICES + joins.CHOICES)))
     parser.add_argument("--form", choices=merge.FORMS)
     given = vars(parser.parse_args(arguments))

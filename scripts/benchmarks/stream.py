@@ -32,7 +32,8 @@ class Stream:
     keys, batch : int
         The keys of the first load, and those of a batch.
     order : str
-        random: a batch's keys come from all over; time: nine of ten are new, the others among the newest tenth.
+        random: a batch's keys come from all over; time: nine of ten are new, the others among the newest tenth; late: as time,
+        but ten keys come from all over.
     deletes : int
         How many events of a hundred in a batch are deletes.
     """
@@ -70,5 +71,7 @@ class Stream:
         new = self.batch * 9 // 10
         first = self.keys + (self.landed - 2) * new
         oldest = f"{first} - 1 - pmod(xxhash64(id, {self.landed}), greatest({self.keys // 10}, 1))"
-        late = f"select distinct {oldest} as id from range({self.batch - new})"
-        return f"(select id from range({first}, {first + new}) union all {late})"
+        drawn = f"select id from range({first}, {first + new}) union all select distinct {oldest} from range({self.batch - new})"
+        if self.order == "late":
+            drawn += f" union select distinct pmod(xxhash64(id, {self.landed}, 2), {first}) from range(10)"
+        return f"({drawn})"

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from support.dbt_project import VIEW, DbtProject, Warnings, messages_of, model, nodes_of, statement_of
+from support.dbt_project import VIEW, DbtProject, Statements, Warnings, messages_of, model, nodes_of, statement_of
 from support.lives import operate
 from support.sessions import sessions_with
 
@@ -21,6 +21,12 @@ ENDS = """
     (-128Y, -9223372036854775807L - 1, timestamp'0001-01-01'), (-1Y, -1L, timestamp'1969-12-31 23:59:59.999999'),
     (0Y, 0L, timestamp'1970-01-01'), (5Y, 12L, timestamp'2014-01-01'), (127Y, 9223372036854775807L, timestamp'9999-12-31')
 """
+
+# ids and blocks: the second block has new keys, and some that are old and far from each other
+OLD = {-1_000_000, -999_999, -5_000, 0, 7, 8, 700_000, 999_999, 1_000_000}
+LATE = {-1_000_000, 7, 999_999, 1_000_000}
+NEW = {-70_000, 2_000_000, 2_000_001}
+SPREAD = ", ".join(str(row) for row in [(id_, 1) for id_ in sorted(OLD)] + [(id_, 2) for id_ in sorted(LATE | NEW)])
 
 # a token at the beginning of the calendar, as programs write a time that they do not know
 LOADED_AT = "timestampadd(day, block - 1, timestamp'0001-01-01') as loaded_at"
@@ -103,6 +109,10 @@ FILES = {
         "ledger(ref('stg_ends'))", {"key": ["small", "big", "at"], "version": "version", "block": "loaded_at"}
     ),
     "models/live_ends.sql": VIEW + "select * from {{ collapsing.final(ref('ends')) }}",
+    "models/stg_spread.sql": f"{VIEW}select id, date_add(date'2000-01-01', cast(id div 1000 as int)) as day, "
+    f"timestamp_seconds(id) as at, block as version, false as is_deleted, block from values {SPREAD} as t (id, block)"
+    " where block <= {{ var('upto', 9) }}",
+    "models/spread.sql": model("ledger(ref('stg_spread'))", EVENTS | {"key": ["id", "day", "at"]}),
     "models/stg_zeros.sql": f"{VIEW}select 1 as id, 1 as position, cast(v as double) as v, block "
     "from values (1, '0.0'), (2, '-0.0') as t (block, v) where block <= {{ var('upto', 9) }}",
     "models/zeros.sql": model("ledger(ref('stg_zeros'))", BY_ARRIVAL),
@@ -337,15 +347,41 @@ def test_a_state_is_asked_for_by_its_time(corners) -> None:
 
 @pytest.mark.full
 def test_a_block_that_changes_after_it_was_folded_is_told_of(corners) -> None:
-    corners.sql("insert into corners.tokens values (9, 1, false, 'changing')")
+    corners.sql("insert into corners.tokens values (9, 1, false, 'changé')")
     corners.run("run", "--select", "stg_many", "counting", "trusting")
     assert "have changed" not in _warnings(corners, "run", "--select", "counting", "trusting")
-    corners.sql("insert into corners.tokens values (9, 2, false, 'changing')")
-    changed = "blocks have changed since they were folded, and are not read again: block 'changing' was folded with 1 rows"
+    corners.sql("insert into corners.tokens values (9, 2, false, 'changé')")
+    changed = "blocks have changed since they were folded, and are not read again: block 'changé' was folded with 1 rows"
     warned = _warnings(corners, "run", "--select", "counting", "trusting")
     assert f"model 'counting': {changed}" in warned and "'trusting'" not in warned
     corners.write("models/counting.sql", model("ledger(ref('stg_many'))", EVENTS | {"on_changed_block": "fail"}))
     assert changed in corners.fails("run", "--select", "counting")
+
+
+@pytest.mark.only("parquet", "delta", "iceberg")
+def test_late_keys_of_a_large_ledger_are_looked_up_without_what_lies_between(corners) -> None:
+    """The ledger is as large as its manifest says. A small one has one range of each key column."""
+    lookups: list[list[str]] = []
+    for states in (5_000_000, 10**12):
+        corners.sql("drop table if exists corners.spread")
+        corners.sql("drop table if exists corners.spread__manifest")
+        corners.run("run", "--select", "stg_spread", "spread", variables={"upto": 1})
+        written = corners.sql("select * from corners.spread__manifest where block is null").collect()
+        whole = corners.sql("select * from corners.spread__manifest").collect()
+        assert [row.states for row in written] == [len(OLD)]
+        larger = [row.asDict() | {"states": states if row.block is None else None} for row in whole]
+        schema = corners.sql("select * from corners.spread__manifest").schema
+        corners.sql("select 1").sparkSession.createDataFrame(larger, schema).write.insertInto(
+            "corners.spread__manifest", overwrite=True
+        )
+        heard = Statements("model.corners.spread")
+        assert corners.invoke("run", "--select", "stg_spread", "spread", variables={"upto": 2}, callbacks=[heard]).success
+        lookups.append([one for one in heard.heard if "semi join" in one])
+        found = corners.rows("select id, ledger_batch, ledger_sign from corners.spread where ledger_batch = 2")
+        assert sorted(found) == sorted([(id_, 2, -1) for id_ in LATE] + [(id_, 2, 1) for id_ in LATE | NEW])
+    for column in ("id", "day", "at"):
+        ranges = [len(re.findall(rf"stored\.`?{column}`? between", one)) for [one] in lookups]
+        assert ranges == [1, 5], f"{column}: {lookups}"
 
 
 @pytest.mark.only("parquet", "delta", "iceberg")

@@ -24,7 +24,7 @@ NEWEST = "select * from (select *, row_number() over (partition by id order by v
 
 
 def run(bench: Bench, results: Results) -> None:
-    """Compare the sizes for keys in the order of time, and then for random ones."""
+    """Compare the sizes for keys in the order of time, for these with ten late ones, and for random ones."""
     keys, batch = results.setting["rows"], results.setting["batch"]
     streams = {factor: Stream(bench, keys * factor, batch, "time", table=f"events_{factor}") for factor in FACTORS}
 
@@ -45,7 +45,7 @@ def run(bench: Bench, results: Results) -> None:
 
     land()
     bench.run("path:models/growth")
-    for order in ("time", "random"):
+    for order in ("time", "late", "random"):
         for stream in streams.values():
             stream.order = order
         compare(bench, results, f"A batch of {batch:,}, {order} keys", ways, before=land, after=check)
