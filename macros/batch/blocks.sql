@@ -107,20 +107,21 @@
     {% set lines = [] %}
     {% set changes = ['arrived.ledger_modified > folded.planned_at'] if modified else [] %}
     {% do changes.append('arrived.ledger_rows <> folded.staged') if settings.counts_blocks %}
+    {% set token = collapsing._token(settings, columns) %}
     {% set sql %}
-        select {{ collapsing._carried_text('folded.block') }}, folded.staged, arrived.ledger_rows, cast(arrived.ledger_modified as string)
+        select folded.block, folded.staged, arrived.ledger_rows, cast(arrived.ledger_modified as string)
         from (
             select
-                {{ collapsing._token(settings, columns) }} as ledger_block,
+                {{ token }} as ledger_block,
                 count(*) as ledger_rows,
                 {{ 'max(' ~ adapter.quote(modified) ~ ')' if modified else 'cast(null as timestamp_ltz)' }} as ledger_modified
             from {{ collapsing._rows_of_shard('(\n' ~ query ~ '\n)', settings) }}
             {{ 'where ' ~ is_later if is_later }}
-            group by 1
+            group by {{ token }}
         ) as arrived
         inner join {{ collapsing._beside(ledger, 'manifest') }} as folded on folded.block = arrived.ledger_block
         where {{ collapsing._sql_is_folded(batches, manifest.unread) }} and ({{ changes | join(' or ') }})
-        order by 1
+        order by folded.block
         limit 3
     {% endset %}
     {% for row in collapsing._rows_of(sql) %}
@@ -178,7 +179,7 @@
     of each. A token that several files share, but that is not their name, such as a day, is sound.
 #}
 {% macro _duplicate_blocks(unread, settings, columns) %}
-    {% set lines = [] %}
+    {% set lines, token = [], collapsing._token(settings, columns) %}
     {% set sql %}
         select
             ledger_block,
@@ -186,12 +187,12 @@
             array_join(slice(sort_array(collect_list(ledger_file || ' with ' || ledger_key)), 1, 3), '; ')
         from (
             select
-                {{ collapsing._token(settings, columns) }} as ledger_block,
+                {{ token }} as ledger_block,
                 ledger_file,
                 count(*) as staged,
                 min({{ collapsing._row_as_json(settings.key) }}) as ledger_key
             from {{ unread }}
-            group by 1, 2
+            group by {{ token }}, ledger_file
         )
         where endswith(ledger_block, nullif(substring_index(ledger_file, '/', -1), ''))
         group by ledger_block

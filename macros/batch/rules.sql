@@ -4,7 +4,8 @@
         stored    names of the table's columns, in its order, after it is prepared
         wanted    the columns of the fold, [{name, dtype}]
         added     those that the table is to be given
-        created   whether it is to be created: none is there, or a full refresh finds one of other columns or rules, or needs all rows
+        created   whether it is to be created: none is there, or one of other columns or rules that a full refresh finds or that has no batches yet,
+                  or a full refresh needs all rows
         rebuild   whether a full refresh keeps the table: what is folded anew becomes its base in one commit, and readers never lose it
         build     tells this table from others of its name, before it and in other schemas: the command that creates it; none where nothing tells
 #}
@@ -16,15 +17,16 @@
     {% do return(anew) if existing is none or existing.is_view %}
     {% set described = collapsing._describe(ledger) %}
     {% set changed_rules = collapsing._changed_rules(described, settings) %}
-    {% do changed_rules.append('the table is not one that this package has created, in the format of the model')
-        if not collapsing._is_appendable(ledger, described) %}
+    {% set is_ours = collapsing._is_appendable(ledger, described) %}
+    {% do changed_rules.append('the table is not one that this package has created, in the format of the model') if not is_ours %}
     {% set changes = collapsing._column_changes(described, wanted, columns) %}
-    {% do collapsing._check_unchanged(changed_rules, changes, settings) if not should_full_refresh() %}
+    {#- a table of the package without batches has no rows that were folded by other rules -#}
+    {% set may_change = should_full_refresh() or (is_ours and not batches) %}
+    {% do collapsing._check_unchanged(changed_rules, changes, settings) if not may_change %}
     {% do collapsing._warn_of_views() if changed_rules or changes.added or changes.other %}
     {#- a ledger that compares its stage with the rows that it keeps needs all of them, and a base has only what is left -#}
-    {% do return(anew) if changed_rules or (
-        should_full_refresh() and (changes.added or changes.other or collapsing._keeps_what_it_reads(settings))
-    ) %}
+    {% do return(anew) if changed_rules or (may_change and (changes.added or changes.other))
+        or (should_full_refresh() and collapsing._keeps_what_it_reads(settings)) %}
     {{ return({
         'stored': described.columns | map(attribute='name') | list, 'wanted': wanted, 'added': changes.added, 'created': false,
         'rebuild': should_full_refresh() and batches is not none, 'build': collapsing._property_in(described, 'collapsing.build')

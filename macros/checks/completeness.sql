@@ -222,7 +222,7 @@ staged_blocks as (
         {{ token }} as ledger_block,
         count(*) as staged
     from {{ stage }}
-    group by 1
+    group by {{ token }}
 ),
 
 compared as (

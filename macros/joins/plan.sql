@@ -141,14 +141,14 @@
     {% set rows = collapsing._rows_upto(first, first.upto) if first.after is none
         else collapsing._rows_of_unread_keys(first, first.upto) %}
     {% set rows = collapsing._rows_not_in(rows, collapsing._manifest_of(first.relation, first.batches).voided) %}
-    {% set found = collapsing._rows_of(
-        'select ' ~ collapsing._row_as_json(first.settings.key) ~ ' from ('
-        ~ collapsing._engine(first.settings).inconsistent(rows, first.settings) ~ ') order by 1 limit 1'
-    ) %}
-    {% if found %}
+    {% set key = collapsing._rows_of(
+        'select min(' ~ collapsing._row_as_json(first.settings.key) ~ ') from ('
+        ~ collapsing._engine(first.settings).inconsistent(rows, first.settings) ~ ')'
+    )[0][0] %}
+    {% if key is not none %}
         {{ collapsing._raise(
             model.name, "the rows of '" ~ first.name ~ "' are inconsistent, a cancel row without its state row or a state row twice,"
-            ~ ' for example of key ' ~ found[0][0] ~ ': a joined ledger has one live row of a key. Stage the rows that put it right, and if this '
+            ~ ' for example of key ' ~ key ~ ': a joined ledger has one live row of a key. Stage the rows that put it right, and if this '
             ~ 'error stays, build ' ~ first.name ~ ' again with --full-refresh'
         ) }}
     {% endif %}

@@ -21,7 +21,7 @@
             to_json(collect_set(build)) as builds
         from {{ manifest }}
         where {{ collapsing._sql_is_committed(batches) }}
-        group by 1
+        group by substring_index(block, ':', 1)
     {% endset %}
     {% for side, upto, last, builds in collapsing._rows_of(sql) %}
         {#- the rows without a block are those of the batches themselves -#}

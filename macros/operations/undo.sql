@@ -187,7 +187,7 @@
             union all
             (select * from after_it except all select * from before_it)
         )
-        order by 1 limit 1
+        order by ledger_key limit 1
     {% endset %}
     {% set found = collapsing._rows_of(sql) %}
     {{ return(undo if not found else {

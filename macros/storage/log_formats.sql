@@ -14,7 +14,12 @@
     {% set ends = collapsing._rows_of('select min(ledger_batch), max(ledger_batch) from ' ~ relation)[0] %}
     {% do return([]) if ends[0] is none %}
     {% set least, greatest = ends[0] | int, ends[1] | int %}
-    {{ return(([least] if least < 0 else []) + range(least if least > 0 else 1 - least, greatest + 1) | list) }}
+    {% set numbers = [least] if least < 0 else [] %}
+    {#- dbt's Jinja refuses ranges of more than 100,000 numbers -#}
+    {% for first in range(least if least > 0 else 1 - least, greatest + 1, 100000) %}
+        {% do numbers.extend(range(first, [first + 100000, greatest + 1] | min)) %}
+    {% endfor %}
+    {{ return(numbers) }}
 {% endmacro %}
 
 

@@ -8,7 +8,11 @@
     options     {name: value} of the package's own, which override a config of the same name
 #}
 {% macro _create_table(create, relation, columns, properties, options) %}
-    {% set options = dict(config.get('options') or {}, **options) %}
+    {#- Spark does not distinguish upper and lower case in options -#}
+    {% set own = options | map('lower') | list %}
+    {% for name, value in (config.get('options') or {}).items() if name | lower not in own %}
+        {% do options.update({name: value}) %}
+    {% endfor %}
     {% set properties = dict(config.get('tblproperties') or {}, **properties) %}
     {% set clauses = [
         create ~ ' ' ~ relation ~ ' (' ~ collapsing._definitions(columns) ~ ')',

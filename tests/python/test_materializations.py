@@ -149,6 +149,31 @@ def test_readers_never_lose_a_ledger_or_projection_that_is_refreshed(project) ->
     assert set(project.rows("select * from materialized.live_sums")) == {("south", 1, 11), ("north", 1, 30)}
 
 
+def test_a_ledger_without_batches_takes_other_settings(project) -> None:
+    """As after `dbt run --empty`; and an option of a user's does not make an append replace the table."""
+    static = "{{ config(options={'PARTITIONOVERWRITEMODE': 'static'}) }}\n"
+    project.write("models/later.sql", static + model("ledger(ref('stage'))", LEDGER | {"key": "shop"}))
+    project.run("run", "--empty", "--select", "stage", "later")
+    project.write("models/later.sql", static + model("ledger(ref('stage'))", LEDGER))
+    for upto in ("b1", "b4"):
+        project.run("run", "--select", "stage", "later", variables={"upto": upto})
+    assert project.batches("materialized.later") == [1, 2]
+    project.write("models/later.sql", static + model("ledger(ref('stage'))", LEDGER | {"key": "shop"}))
+    assert "rows were folded by other settings" in project.fails("run", "--select", "later")
+
+
+@pytest.mark.only("delta", "iceberg")
+@pytest.mark.full
+def test_a_ledger_may_have_more_batches_than_jinja_counts(project) -> None:
+    project.write("models/counted.sql", model("ledger(ref('stage'))", LEDGER))
+    project.run("run", "--select", "counted")
+    [count] = project.rows("select count(*) from materialized.counted where ledger_batch = 1")
+    project.sql("update materialized.counted set ledger_batch = 300002 where ledger_sign = 0")
+    project.sql("drop table materialized.counted__manifest")
+    assert count[0] > 1
+    assert "which lists the folded blocks, is missing" in project.fails("run", "--select", "counted")
+
+
 @pytest.mark.full
 def test_a_run_that_failed_goes_on_with_retry(project) -> None:
     project.write("models/broken.sql", model("ledger(ref('broken_stage'))", LEDGER))
