@@ -370,6 +370,9 @@ def main() -> int:
             survivors += caught is None
             line = f"{number:3}/{len(chosen)}  {verdict:40}  {mutant.file}: {mutant.old.strip()} -> {mutant.new.strip()}"
             console.print(f"{line}  ({time.monotonic() - began:.0f} s)", markup=False, soft_wrap=True)
+        if not court.builds():
+            console.print("dbt's unit tests fail without a mutant by now: what they caught does not count")
+            return 1
     console.print(f"{len(chosen) - survivors} of {len(chosen)} mutants caught")
     return 1 if survivors else 0
 

@@ -34,7 +34,7 @@ def main() -> None:
         builder = SparkSession.builder.master("local[1]").enableHiveSupport().config("spark.ui.enabled", "false")
         builder = builder.config("spark.sql.warehouse.dir", str(Path(folder, "warehouse")))
         builder = builder.config("spark.hadoop.javax.jdo.option.ConnectionURL", f"jdbc:derby:{folder}/metastore;create=true")
-        spark = builder.config("spark.driver.extraJavaOptions", f"-Dderby.stream.error.file={folder}/derby.log").getOrCreate()
+        spark = builder.config("spark.driver.extraJavaOptions", f'-Dderby.stream.error.file="{folder}/derby.log"').getOrCreate()
         for statement in STATEMENTS:
             spark.sql(statement).collect()
         spark.stop()
