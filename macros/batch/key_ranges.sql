@@ -12,29 +12,35 @@
 {% macro _key_bounds(ranges) %}
     {% set bounds, within = [], [] %}
     {% for range in ranges %}
-        {% set name, in_bounds, in_unread = adapter.quote(range.name), [], [] %}
-        {% for least, greatest in range.ends %}
-            {% do in_bounds.append(collapsing._sql_is_between('stored.' ~ name, least, greatest, range.dtype)) %}
-            {% do in_unread.append(collapsing._sql_is_between(name, least, greatest, range.dtype)) %}
-        {% endfor %}
-        {% do bounds.append('(' ~ in_bounds | join(' or ') ~ ')' if in_bounds[1:] else in_bounds[0]) %}
-        {% do within.append('(' ~ in_unread | join(' or ') ~ ')' if in_unread[1:] else in_unread[0]) %}
+        {% set name = adapter.quote(range.name) %}
+        {% do bounds.append(collapsing._sql_is_in_ranges('stored.' ~ name, range)) %}
+        {% do within.append(collapsing._sql_is_in_ranges(name, range)) %}
     {% endfor %}
     {{ return({'bounds': bounds | join('\n        and ') or none, 'within': within | join(' and ') or none}) }}
 {% endmacro %}
 
 
+{# Returns the condition that a column lies in one of the `ends` of a range. #}
+{% macro _sql_is_in_ranges(column, range) %}
+    {% set conditions = [] %}
+    {% for least, greatest in range.ends %}
+        {% do conditions.append(collapsing._sql_is_between(column, least, greatest, range.dtype)) %}
+    {% endfor %}
+    {{ return('(' ~ conditions | join(' or ') ~ ')' if conditions[1:] else conditions[0]) }}
+{% endmacro %}
+
+
 {#
-    Splits ranges of unread rows where this spares the lookup about five million rows or more, of `states` that the ledger may have. To read
-    fewer takes no longer than to generate code for other literals, which those of one range mostly spare.
+    Splits ranges of unread rows where this spares the lookup about five million rows or more, of `live` ones that the ledger may have. To
+    read fewer takes no longer than to generate code for other literals, which those of one range mostly spare.
 #}
-{% macro _split_ranges(unread, settings, ranges, states) %}
-    {% for range in ranges if states >= 5000000 and collapsing._integer_bits(range.dtype) %}
+{% macro _split_ranges(unread, settings, ranges, live) %}
+    {% for range in ranges if live >= 5000000 and collapsing._integer_bits(range.dtype) %}
         {% set width = range.ends[0][1] | int - range.ends[0][0] | int %}
         {% set gaps, ends = [], [] %}
         {% set cells = collapsing._cells_of(unread, range, width) %}
-        {% for cell in cells[1:] %}
-            {% set gap = cell[0] - cells[loop.index0][1] %}
+        {% for before, after in zip(cells, cells[1:]) %}
+            {% set gap = after[0] - before[1] %}
             {% do gaps.append([gap, loop.index]) if gap > width // 64 %}
         {% endfor %}
         {#- a condition of more ranges costs each row more than it spares -#}
@@ -42,10 +48,10 @@
         {% set left_out = gaps | sum(attribute=0) %}
         {#- rows lie in the gaps as if keys were spread evenly; if the key is one whole number, no more than there are numbers -#}
         {% set is_number = not settings.key[1:] and collapsing._is_integer(range.dtype) %}
-        {% if gaps and [states * left_out // width, left_out if is_number else states] | min >= 5000000 %}
-            {% set begins = [0] + (gaps | map(attribute=1) | sort) %}
-            {% for begin in begins %}
-                {% do ends.append([cells[begin][0], cells[begins[loop.index] - 1][1] if not loop.last else cells[-1][1]]) %}
+        {% if gaps and [live * left_out // width, left_out if is_number else live] | min >= 5000000 %}
+            {% set cuts = [0] + (gaps | map(attribute=1) | sort) + [cells | length] %}
+            {% for first, next in zip(cuts, cuts[1:]) %}
+                {% do ends.append([cells[first][0], cells[next - 1][1]]) %}
             {% endfor %}
             {% do range.update({'ends': ends}) %}
         {% endif %}
@@ -59,12 +65,13 @@
 #}
 {% macro _cells_of(unread, range, width) %}
     {% set value = collapsing._as_integer(adapter.quote(range.name), range.dtype) %}
-    {% set cells = [] %}
-    {% for row in collapsing._rows_of(
-        'select min(' ~ value ~ '), max(' ~ value ~ ') from ' ~ unread ~ ' where ' ~ adapter.quote(range.name) ~ ' is not null group by shiftright('
-        ~ value ~ ', ' ~ (width // 256).bit_length() ~ ')'
-    ) %}
-        {% do cells.append(row | list) %}
-    {% endfor %}
-    {{ return(cells | sort) }}
+    {% set sql %}
+        select
+            min({{ value }}),
+            max({{ value }})
+        from {{ unread }}
+        where {{ value }} is not null
+        group by shiftright({{ value }}, {{ (width // 256).bit_length() }})
+    {% endset %}
+    {{ return(collapsing._rows_of(sql) | map('list') | sort) }}
 {% endmacro %}

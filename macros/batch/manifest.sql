@@ -24,14 +24,14 @@
         folded         `with_blocks`: the blocks that are folded, [{block, planned_in, packed, bucket}], block as _carried_text has it
                        and the last two for _sql_is_unread
         begun_at       when the run of the last batch from the stage began, in microseconds since 1970
-        states         how many state rows the batches have appended, which is at least as many as the ledger has
+        live           how many live rows the batches have left, if each cancel row cancels one; more where a full refresh kept their history
         last, least, builds   the last batch that it tells of, the number of its oldest rows, and which tables it was written for, as
                        _wrong_manifest takes them
     One row of JSON, by one task: dbt guesses types from each cell of a result, and there may be ten thousand blocks.
 #}
 {% macro _manifest_of(ledger, batches, with_blocks=false) %}
     {% set found = {
-        'undone': [], 'voided': [], 'undos': [], 'unread': [], 'folded': [], 'begun_at': 0, 'last': 0, 'least': 0, 'builds': [], 'states': 0
+        'undone': [], 'voided': [], 'undos': [], 'unread': [], 'folded': [], 'begun_at': 0, 'last': 0, 'least': 0, 'builds': [], 'live': 0
     } %}
     {% set manifest = collapsing._manifest_table(ledger) if batches else none %}
     {% do return(found) if manifest is none %}
@@ -42,7 +42,7 @@
             coalesce(max(planned_in), 0) as last,
             to_json(collect_set(build)) as builds,
             coalesce(min(ledger_batch), 0) as least,
-            coalesce(sum(states), 0) as states
+            coalesce(sum(states - cancels), 0) as live
             {%- if with_blocks %},
             to_json(
                 collect_list(struct({{ collapsing._carried_text('block') }} as block, planned_in, {{ collapsing._packed('block') }} as packed, {{ collapsing._bucket('block') }} as bucket))
@@ -61,7 +61,7 @@
         {% do found.unread.append(undo.undoes) if undo.unread %}
     {% endfor %}
     {% do found.folded.extend(fromjson(row[6]) | rejectattr('planned_in', 'in', found.unread)) if with_blocks %}
-    {{ return(dict(found, begun_at=row[1], last=row[2], builds=fromjson(row[3]), least=row[4], states=row[5])) }}
+    {{ return(dict(found, begun_at=row[1], last=row[2], builds=fromjson(row[3]), least=row[4], live=row[5])) }}
 {% endmacro %}
 
 

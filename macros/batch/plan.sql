@@ -32,7 +32,7 @@
     {% set batch = collapsing._profile_unread(unread.view, settings, columns) %}
     {% set duplicates = collapsing._duplicate_blocks(unread.view, settings, columns) if unread.has_files and batch.rows else [] %}
     {% do collapsing._check_bad_rows(unread.view, ledger, settings, batch, duplicates) if batch.bad or duplicates %}
-    {% do collapsing._split_ranges(unread.view, settings, batch.ranges, manifest.states) %}
+    {% do collapsing._split_ranges(unread.view, settings, batch.ranges, manifest.live) if collapsing._engine(settings).looks_up %}
     {% do batch.update(collapsing._key_bounds(batch.ranges)) %}
     {% set conditions = ['not (' ~ collapsing._sql_is_bad(settings) ~ ')'] %}
     {#- what a cache has lost is read again: a block that lands meanwhile is not of this batch -#}

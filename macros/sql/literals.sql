@@ -80,7 +80,7 @@
 {# Returns whether a type can be written as a literal that prunes files: floats do not order as their statistics do. #}
 {% macro _is_bounded_type(dtype) %}
     {{ return(
-        collapsing._is_integer(dtype) or dtype in ['date', 'timestamp', 'timestamp_ntz'] or dtype.startswith('decimal')
+        collapsing._integer_bits(dtype) is not none or dtype == 'timestamp_ntz' or dtype.startswith('decimal')
         or collapsing._is_text_type(dtype)
     ) }}
 {% endmacro %}

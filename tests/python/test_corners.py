@@ -366,12 +366,11 @@ def test_late_keys_of_a_large_ledger_are_looked_up_without_what_lies_between(cor
         corners.sql("drop table if exists corners.spread")
         corners.sql("drop table if exists corners.spread__manifest")
         corners.run("run", "--select", "stg_spread", "spread", variables={"upto": 1})
-        written = corners.sql("select * from corners.spread__manifest where block is null").collect()
-        whole = corners.sql("select * from corners.spread__manifest").collect()
-        assert [row.states for row in written] == [len(OLD)]
-        larger = [row.asDict() | {"states": states if row.block is None else None} for row in whole]
-        schema = corners.sql("select * from corners.spread__manifest").schema
-        corners.sql("select 1").sparkSession.createDataFrame(larger, schema).write.insertInto(
+        manifest = corners.sql("select * from corners.spread__manifest")
+        rows = manifest.collect()
+        assert [row.states for row in rows if row.block is None] == [len(OLD)]
+        larger = [row.asDict() | {"states": states if row.block is None else None} for row in rows]
+        manifest.sparkSession.createDataFrame(larger, manifest.schema).write.insertInto(
             "corners.spread__manifest", overwrite=True
         )
         heard = Statements("model.corners.spread")
