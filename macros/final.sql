@@ -202,7 +202,9 @@
     {% set unread = 'select 1 from ' ~ collapsing._committed_manifest(ledger) ~ ' where states + cancels > 0 and planned_in'
         ~ between % 'planned_in' if has_manifest
         else 'select 1 from ' ~ ledger ~ ' where ledger_sign <> 0 and ledger_batch' ~ between % 'ledger_batch' %}
-    {% if own[0] != as_of and ((followed.base > own[0] and not has_manifest) or collapsing._rows_of(unread)) %}
+    {#- of a rebuild that has left no row at all nothing tells but its number -#}
+    {% set is_rebuilt = own[1] is none and 0 < own[0] < followed.first %}
+    {% if own[0] != as_of and (is_rebuilt or (followed.base > own[0] and not has_manifest) or collapsing._rows_of(unread)) %}
         {{ collapsing._raise(
             name, 'final has no state as_of=' ~ as_of ~ ': ' ~ projection.identifier ~ ' has read '
             ~ ('the batches after ' ~ own[0] ~ ' up to ' ~ own[1] ~ ' in one run' if own[1] else 'no batch after ' ~ own[0] ~ ' yet')

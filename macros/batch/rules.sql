@@ -246,9 +246,11 @@
 #}
 {% macro _warn_of_lost_keys(query, ledger, settings, columns) %}
     {% set described = collapsing._describe(ledger) %}
-    {% set of_key = collapsing._stored_columns(columns, ledger) | selectattr('name', 'in', settings.key) %}
-    {% do return(none) if settings.join or collapsing._changed_since(described, settings)
-        or of_key | reject('in', described.columns) | list %}
+    {% do return(none) if settings.join or collapsing._changed_since(described, settings) %}
+    {% for column in collapsing._stored_columns(columns, ledger) if column.name in settings.key %}
+        {% do return(none) if not described.columns | selectattr('dtype', 'equalto', column.dtype) | map(attribute='name') | map('lower')
+            | select('equalto', column.name | lower) | list %}
+    {% endfor %}
     {% set key = collapsing._column_list(settings.key) %}
     {% set row = collapsing._rows_of(
         "select count(*), concat_ws(', ', slice(sort_array(collect_list(to_json(struct(*)))), 1, 3)) from (select " ~ key ~ ' from '

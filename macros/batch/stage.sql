@@ -57,6 +57,11 @@
                 settings.model, "the stage's column '" ~ column.name ~ "' is " ~ column.dtype
                 ~ ', a NULL without a type, which no table can keep: cast it, as in cast(null as string)'
             ) }}
+        {% elif modules.re.search('(^|[<:,])interval($|[,>])', column.dtype) %}
+            {{ collapsing._raise(
+                settings.model, "the stage's column '" ~ column.name ~ "' is " ~ column.dtype
+                ~ ', an interval without a unit, which no table can keep: cast it to one of days or months'
+            ) }}
         {% elif modules.re.search('[<,][^<>,()]*:[^<>,()]*:', column.dtype) %}
             {{ collapsing._raise(
                 settings.model, "the stage's column '" ~ column.name ~ "' is " ~ column.dtype

@@ -136,14 +136,14 @@
     `counting` are the batches that have something to read: of others a projection keeps no rows.
 #}
 {% macro _lags_of_readers(node, batches, counting) %}
-    {% set lags, in_base = [], [] %}
+    {% set lags = [] %}
     {% for reader in graph.nodes.values() if collapsing._is_joined(reader) and node.unique_id in reader.depends_on.nodes
         or collapsing._is_projection(reader) and collapsing._ledger_of(reader).unique_id == node.unique_id %}
         {% set upto = collapsing._watermark_of_reader(reader, node) or 0 %}
-        {#- for a reader that has not read all of the base, it is one batch more -#}
+        {#- one that has read an earlier table is built again; for one that has not read all of the base, that is one batch more -#}
+        {% set is_stale = upto and (not batches or upto > batches.last or (upto < batches.first and node.unique_id in reader.depends_on.nodes)) %}
         {% set is_behind_base = batches and 0 < batches.base and upto < batches.base %}
-        {% do in_base.append(collapsing._last_to_read_of_base(node, batches)) if is_behind_base and not in_base %}
-        {% set base = 1 if is_behind_base and upto < in_base[0] else 0 %}
+        {% set base = 1 if is_stale or (is_behind_base and collapsing._has_more_in_base(node, batches, upto)) else 0 %}
         {% set unread = counting | select('gt', upto) | list | length %}
         {% set kind = 'joined ledger' if collapsing._is_joined(reader) else 'projection' %}
         {% do lags.append({'kind': kind, 'name': collapsing._name_to_ask(reader), 'batch': upto, 'lag_batches': base + unread}) %}
@@ -152,17 +152,25 @@
 {% endmacro %}
 
 
-{# Returns the newest batch under a ledger's base that has something for a projection to read, by the manifest; 0 for none. #}
-{% macro _last_to_read_of_base(node, batches) %}
-    {% set manifest = load_relation(collapsing._beside(collapsing._built_relation(node), 'manifest')) %}
-    {% do return(batches.base) if manifest is none %}
+{#
+    Returns whether a ledger's base has something for a reader that has read the batches up to `upto`: the manifest tells; if it has read none,
+    the rows do.
+#}
+{% macro _has_more_in_base(node, batches, upto) %}
+    {% set ledger = collapsing._built_relation(node) %}
+    {% set manifest = load_relation(collapsing._beside(ledger, 'manifest')) %}
+    {% do return(true) if upto and manifest is none %}
     {{ return(collapsing._rows_of(
-        'select coalesce(max(planned_in), 0) from ' ~ manifest ~ ' where ledger_batch = ' ~ -batches.base ~ ' and states + cancels > 0'
-    )[0][0]) }}
+        'select 1 from ' ~ (manifest ~ ' where states + cancels > 0 and planned_in > ' ~ upto if upto else ledger ~ ' where ledger_sign <> 0')
+        ~ ' and ledger_batch = ' ~ -batches.base ~ ' limit 1'
+    ) | length > 0) }}
 {% endmacro %}
 
 
-{# Returns how far a joined ledger has read each ledger that it joins, [{name, last, batch, lag_batches}]. #}
+{#
+    Returns how far a joined ledger has read each ledger that it joins, [{name, last, batch, lag_batches}]; 1 behind one that was built again and
+    has fewer batches.
+#}
 {% macro _lags_to_sources(node) %}
     {% set lags = [] %}
     {% for source in collapsing._sources_of(node) %}
@@ -171,7 +179,7 @@
         {% if table is not none %}
             {% set batches = collapsing._batches_of(table) %}
             {% set last, upto = batches.last if batches else 0, collapsing._watermark_of_reader(node, source) or 0 %}
-            {% do lags.append({'name': source.name, 'last': last, 'batch': upto, 'lag_batches': last - upto}) %}
+            {% do lags.append({'name': source.name, 'last': last, 'batch': upto, 'lag_batches': last - upto if upto <= last else 1}) %}
         {% endif %}
     {% endfor %}
     {{ return(lags) }}
@@ -196,10 +204,11 @@
 
 {# Returns the findings in a ledger, {finding: words}. #}
 {% macro _found_in(ledger, settings) %}
-    {% set found = {} %}
+    {% set found, described = {}, collapsing._describe(ledger) %}
+    {% do collapsing._check_read_by_its_rules(described, settings) %}
     {% set rows = collapsing._rows_of(
         "select finding, count(*), concat_ws('; ', slice(sort_array(collect_list(ledger_key)), 1, 3)) from ("
-        ~ collapsing._findings(collapsing._rows_not_undone(ledger), settings, collapsing._describe(ledger).columns) ~ ') group by finding order by finding'
+        ~ collapsing._findings(collapsing._rows_not_undone(ledger), settings, described.columns) ~ ') group by finding order by finding'
     ) %}
     {% for row in rows %}
         {% do found.update({row[0]: row[1] ~ ' keys, for example ' ~ row[2]}) %}

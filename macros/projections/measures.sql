@@ -150,8 +150,7 @@
     {% if measure.function in ['sum', 'avg']
         and not modules.re.match('(tiny|small|big)?int$|decimal|float$|double$|interval .', type) %}
         {{ collapsing._raise(model.name, says ~ ' adds values of type ' ~ type ~ '; allowed: numbers, and intervals of days or months') }}
-    {% elif measure.function in collapsing._value_functions()
-        and modules.re.search('(^|[<:,])(map<|(variant|interval|void)($|[,>]))', type) %}
+    {% elif measure.function in collapsing._value_functions() and not collapsing._is_comparable(type) %}
         {{ collapsing._raise(
             model.name, says ~ ' compares values of type ' ~ type ~ '; allowed: types that compare and order (no map, variant,'
             ~ ' interval without a unit, or NULL without a type, in them either)'

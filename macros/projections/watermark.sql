@@ -121,8 +121,11 @@
     does: any SQL but a plain column may give something else in ANSI mode.
 #}
 {% macro _check_projection_sql(source, settings, source_projection) %}
+    {% set ledger = none if source_projection else collapsing._ledger_settings(collapsing._model_of(source)) %}
+    {% set described = collapsing._describe(collapsing._plain(source)) %}
+    {% do collapsing._check_read_by_its_rules(described, ledger) if ledger %}
     {% set columns, expressions, depends_on = [], [], [] %}
-    {% for column in collapsing._describe(collapsing._plain(source)).columns if not column.name.startswith('ledger_') %}
+    {% for column in described.columns if not column.name.startswith('ledger_') %}
         {% do columns.append(column) %}
     {% endfor %}
     {% for name, sql in settings.group_by.items() %}
@@ -132,7 +135,6 @@
         {% do expressions.append(['measures.' ~ measure.name, measure.argument, measure.aggregate, measure.function]) %}
     {% endfor %}
     {% set names = columns | map(attribute='name') | list %}
-    {% set ledger = none if source_projection else collapsing._ledger_settings(collapsing._model_of(source)) %}
     {% set rows = collapsing._two_rows('stored', columns, 'ledger_other', [{'name': 'ledger_other', 'dtype': 'int'}]) %}
     {% for setting, sql, given, function in expressions %}
         {% set is_plain = sql.strip('`') in names + (['*'] if function else []) %}
@@ -152,7 +154,21 @@
         {% do depends_on.append('ansi') if not is_plain %}
         {% do depends_on.append('zone') if not is_plain and collapsing._depends_on_zone(condition, sql, columns) %}
     {% endfor %}
+    {% do collapsing._check_groups(source, settings.group_by) if settings.group_by %}
     {{ return(dict(collapsing._session_settings().items() | selectattr(0, 'in', depends_on)) if depends_on else {}) }}
+{% endmacro %}
+
+
+{# Raises an error where rows cannot be grouped by a value of the settings. #}
+{% macro _check_groups(source, group_by) %}
+    {% set types = collapsing._rows_of(
+        'select typeof(first(' ~ group_by.values() | join(')), typeof(first(') ~ ')) from ' ~ source ~ ' where false'
+    )[0] %}
+    {% for (name, sql), type in zip(group_by.items(), types) %}
+        {{ collapsing._raise_setting(
+            model.name, 'group_by.' ~ name, 'SQL of a type that compares and orders (no map or variant)', sql ~ ', which is ' ~ type
+        ) if not collapsing._is_comparable(type) }}
+    {% endfor %}
 {% endmacro %}
 
 
@@ -211,11 +227,26 @@
     {#- with --defer that of another environment -#}
     {% set table = load_relation(collapsing._plain(source)) if source_projection else none %}
     {% set build = collapsing._property_in(collapsing._describe(table), 'collapsing.projection') if table else none %}
+    {% do collapsing._check_built_as_set(collapsing._model_of(source), collapsing._plain(source), build) if build %}
     {#- without what is shown of it alone -#}
     {% do build.pop('shown', none) if build %}
     {{ return(local_md5(tojson({
         'layout': 4, 'settings': collapsing._settings_stored(settings), 'reads': model.depends_on.nodes, 'source_builds': [build] if source_projection else []
     }))) }}
+{% endmacro %}
+
+
+{#
+    Raises an error where the table of a projection was built by other settings than its model has now: its columns would be misread. `built`
+    is the table's property.
+#}
+{% macro _check_built_as_set(node, table, built) %}
+    {% set stored = collapsing._settings_stored(collapsing._projection_settings(node)) %}
+    {#- the SQL that these two show may be that of the projection's next run, and --empty leaves a projection as it is -#}
+    {{ collapsing._raise(
+        node.name, 'its table ' ~ table ~ ' was built with a different group_by or different measures from those that the'
+        ~ ' model has now: run it first'
+    ) if built.get('settings', stored) != stored and flags.WHICH not in ['compile', 'generate'] and not flags.EMPTY }}
 {% endmacro %}
 
 

@@ -112,12 +112,7 @@
             node.name, 'the keys of ' ~ table ~ ' were split into ' ~ built.shards ~ " shards, and the setting 'shards' is " ~ shards
             ~ ': a key may be in two of them. Rebuild that shard with --full-refresh first'
         ) if 'shards' in built and built.shards != shards }}
-        {% set stored = collapsing._settings_stored(settings) if is_projection else none %}
-        {#- the SQL that these two show may be that of the projection's next run, and --empty leaves a projection as it is -#}
-        {{ collapsing._raise(
-            node.name, 'its table ' ~ table ~ ' was built with a different group_by or different measures from those that the'
-            ~ ' model has now: run it first'
-        ) if built.get('settings', stored) != stored and flags.WHICH not in ['compile', 'generate'] and not flags.EMPTY }}
+        {% do collapsing._check_built_as_set(node, table, built) if is_projection %}
         {% set of_all, types = {'session': built.get('session')}, {} %}
         {#- the sums of one shard are added up in its types, and those of another might not fit them -#}
         {% for column in described.columns if is_projection or column.name | lower in settings.key | map('lower') %}

@@ -30,9 +30,9 @@
 {% endmacro %}
 
 
-{# Returns whether values of a type compare, group and order: maps and variants do not. #}
+{# Returns whether values of a type compare, group and order: maps, variants, and intervals and NULLs without a unit or type do not. #}
 {% macro _is_comparable(dtype) %}
-    {{ return(not modules.re.search('(^|[<:,])(map<|variant($|[,>]))', dtype)) }}
+    {{ return(not modules.re.search('(^|[<:,])(map<|(variant|interval|void)($|[,>]))', dtype)) }}
 {% endmacro %}
 
 

@@ -113,8 +113,9 @@ def test_nothing_follows_settings_by_which_the_rows_were_not_folded(project, cap
     _stage(project, "counted", "0", "1, 0, false, null, 0, 'x', 0")
     project.run("run", "--select", "counted")
     project.write("models/counted.sql", model("ledger(ref('stage_counted'))", VERSIONED | {"key": "version", "version": "id"}))
-    assert not operate(project, "undo", model="counted").success
-    assert """'key' was ["id"] and is ["version"]""" in capsys.readouterr().out
+    for operation, options in (("undo", {}), ("status", {"scan": True})):
+        assert not operate(project, operation, model="counted", **options).success
+        assert """'key' was ["id"] and is ["version"]""" in capsys.readouterr().out, operation
     project.write("models/counted.sql", model("ledger(ref('stage_counted'))", VERSIONED))
     project.write("models/parted.sql", model("ledger(ref('stage_parted'))", LEDGERS["parted"]))
     assert operate(project, "optimize", model="parted").success
@@ -182,6 +183,31 @@ def test_a_projection_that_died_before_its_mark_is_built_again_though_its_settin
     project.write("models/sums.sql", _sums({"many": "count_if(other * 1 > 1)"}))
     project.run("run", "--select", "sums")
     assert project.rows("select many from live_sums") == [(2,)]
+
+
+def test_what_is_summed_was_built_by_the_settings_of_its_model(project) -> None:
+    """A rollup whose source projection waits for its run, and a projection of a ledger that waits for a full refresh."""
+    total = {"group_by": [], "measures": {"total": "sum(many)"}}
+    project.write("models/over_sums.sql", model("projection(ref('sums'))", total))
+    project.run("run", "--select", "over_sums")
+    project.write("models/sums.sql", _sums({"many": "sum(other)"}))
+    project.write("models/parted.sql", model("ledger(ref('stage_parted'))", VERSIONED))
+    counted = {"group_by": [], "measures": {"n": "count(*)"}}
+    project.write("models/parted_sums.sql", model("projection(ref('parted'))", counted))
+    said = project.failures("run", "--select", "over_sums", "parted_sums")
+    assert "model 'sums': its table kept.sums was built with a different group_by" in said["over_sums"].replace("`", "")
+    assert "model 'parted': its rows were folded by other settings: 'engine' was \"replacing\"" in said["parted_sums"]
+    project.write("models/live_over_sums.sql", f"{VIEW}select * from {{{{ collapsing.final(ref('over_sums')) }}}}")
+    project.run("run", "--select", "sums", "over_sums", "live_over_sums")
+    assert project.rows("select total from live_over_sums") == project.rows("select sum(other * ledger_sign) from counted")
+    for name, body in (
+        ("sums", _sums({"many": "count_if(other * 1 > 1)"})),
+        ("parted", model("ledger(ref('stage_parted'))", LEDGERS["parted"])),
+    ):
+        project.write(f"models/{name}.sql", body)
+    for name in ("live_over_sums", "over_sums", "parted_sums"):
+        (project.directory / f"models/{name}.sql").unlink()
+    project.run("run", "--select", "sums")
 
 
 @pytest.mark.full

@@ -31,6 +31,8 @@ FILES = {
     "models/sums.sql": model("projection(ref('orders'))", {"group_by": [], "measures": COUNT}),
     "models/late.sql": model("ledger(ref('stage_of_states'))", EVENTS),
     "models/late_sums.sql": model("projection(ref('late'))", {"group_by": [], "measures": COUNT}),
+    "models/gone.sql": model("ledger(ref('stage_of_states'))", {"key": "id", "version": "position"}),
+    "models/gone_sums.sql": model("projection(ref('gone'))", {"group_by": [], "measures": COUNT}),
     "models/late_before.sql": VIEW + "select * from {{ collapsing.final(ref('late'), as_of=0) }}",
     **{
         f"models/{of}_live.sql": VIEW + f"select * from {{{{ collapsing.final(ref('{of}')) }}}}"
@@ -159,6 +161,27 @@ def test_a_projection_of_another_environment_is_not_marked_as_having_read_this_o
     assert project.batches(table) == read and project.batches("refreshed.late") == [-batches[-1]]
     project.run("run", "--select", "late_sums")
     assert project.batches_that_count(table) == [batches[-1]]
+
+
+def test_what_has_read_a_ledger_that_is_empty_since_its_rebuild_is_behind(project, capsys) -> None:
+    """And what is built upon the base without a row is not."""
+
+    def readers() -> dict[str, int]:
+        capsys.readouterr()
+        assert operate(project, "status", model="gone", format="json").success
+        [figures] = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+        return {reader["name"]: reader["lag_batches"] for reader in figures["readers"]}
+
+    names = ["stage", "stage_of_states", "gone"]
+    project.run("run", "--full-refresh", "--select", *names, variables={"upto": 0})
+    assert project.batches("refreshed.gone") == [-2] and project.batches("refreshed.gone_sums") == [1]
+    then = "select * from {{ collapsing.final(ref('gone_sums'), as_of=2) }}"
+    assert "gone_sums has read no batch after 1 yet" in project.fails("show", "--inline", then)
+    project.write("models/gone_new.sql", model("projection(ref('gone'))", {"group_by": ["v"], "measures": COUNT}))
+    assert readers() == {"gone_sums": 1, "gone_new": 0}
+    project.run("run", "--select", "gone_sums", "gone_new")
+    assert readers() == {"gone_sums": 0, "gone_new": 0}
+    assert len(project.invoke("show", "--inline", then).result.results[0].agate_table.rows) == 0
 
 
 def _sums_of_late(batch: int) -> str:

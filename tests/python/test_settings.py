@@ -43,6 +43,7 @@ WRONG_SETTINGS = {
         "setting 'is_deleted' must be a column of numbers, booleans or text; given: day, which is date",
     ),
     "without_type": ("ledger(ref('untyped'))", LEDGER, "the stage's column 'nothing' is void, a NULL without a type"),
+    "without_unit": ("ledger(ref('spans'))", LEDGER, "the stage's column 'term' is interval, an interval without a unit"),
     "with_colon": ("ledger(ref('colons'))", LEDGER, "the stage's column 'book' is struct<dc:title:string>, and in the name"),
     "quoted_name": (
         "projection(ref('good'))",
@@ -233,6 +234,11 @@ WRONG_SETTINGS = {
         LEDGER | {"tombstone_retention": -1000},
         "such as 1000 or 'interval 7 days'; given: -1000",
     ),
+    "kept_by_text": (
+        "ledger(ref('stage'))",
+        LEDGER | {"version": "label", "tombstone_retention": 5},
+        "and 'label' is string: what Spark makes of text depends on the session's time zone",
+    ),
     "kept_for_days": (
         "ledger(ref('stage'))",
         LEDGER | {"tombstone_retention": "interval 7 days"},
@@ -258,6 +264,7 @@ MANY = ", ".join(["label"] * 26)
 WRONG_GROUPS = {
     "rand()": "expects a deterministic expression",
     "transform(array(id), x -> rand())": "expects a deterministic expression",
+    "map(id, label)": "must be SQL of a type that compares and orders (no map or variant); given: map(id, label), which",
     "input_file_name()": "expects a deterministic expression",
     "row_number() over (order by id)": "avoid window functions",
     "sum(id)": "avoid window functions, aggregate functions",
@@ -379,6 +386,7 @@ def wrong_settings(make_project, full: bool):
         "models/quoted.sql": f"{{{{ config(materialized='view') }}}}\nselect {stage}, 1 as `a``b`",
         "models/our_names.sql": f"{{{{ config(materialized='view') }}}}\nselect {stage}, 1 as ledger_sign",
         "models/untyped.sql": f"{{{{ config(materialized='ephemeral') }}}}\nselect {stage}, null as nothing",
+        "models/spans.sql": f"{{{{ config(materialized='ephemeral') }}}}\nselect {stage}, make_interval(0, 1) as term",
         "models/colons.sql": f"{{{{ config(materialized='ephemeral') }}}}\nselect {stage}, named_struct('dc:title', 'x') as book",
         "models/floating.sql": f"{{{{ config(materialized='ephemeral') }}}}\nselect {stage}",
         "models/good.sql": model("ledger(ref('stage'))", LEDGER),
