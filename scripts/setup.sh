@@ -8,6 +8,7 @@
 #   setup_classes                   after both: archives Spark's classes once, so that sessions start in half of the time
 #   setup_local_files               after both: fetches a jar with which Hadoop writes local files without starting a process for each
 #   setup_other 'spark 3.5'         before setup_venv "$OTHER_LOCK": other releases of Spark or dbt, in a .venv of their own
+#   setup_hadoop                    after it: which Hadoop the target s3 needs, with another Spark
 #   setup_docs                      makes or repairs .venv-docs, which builds the documentation, sets DOCS_PYTHON
 #
 # One line of progress a step. A step that cannot succeed says once what is wrong and what to type, and exits 1.
@@ -45,8 +46,9 @@ setup_environment() {
 # The same for a project of the user's own, which may have its profiles elsewhere, and a Spark that it is told of.
 setup_environment_of_user() {
     local name kept=()
-    # as dbt has it: the folder that is named, then the current one
+    # as dbt has it: the folder that is named, then the current one, then that of the user; this repository has its own
     [ -n "${DBT_PROFILES_DIR:-}" ] || [ ! -f profiles.yml ] || DBT_PROFILES_DIR=$PWD
+    [ -n "${DBT_PROFILES_DIR:-}" ] || [ "$PWD" = "$COLLAPSING_ROOT" ] || [ ! -f ~/.dbt/profiles.yml ] || DBT_PROFILES_DIR=~/.dbt
     for name in DBT_PROFILES_DIR SPARK_CONF_DIR SPARK_REMOTE PYSPARK_SUBMIT_ARGS; do
         [ -z "${!name:-}" ] || kept+=("$name=${!name}")
     done
@@ -248,6 +250,15 @@ _for_release() {
     [ "$1" != 4.0 ] || export COLLAPSING_KEEP_PLANS=false
 }
 
+# The Hadoop that the Spark in .venv brings: exports COLLAPSING_HADOOP, which profiles.yml asks for.
+setup_hadoop() {
+    local jar
+    for jar in "$VENV"/lib/python*/site-packages/pyspark/jars/hadoop-client-api-*.jar; do
+        jar=${jar##*-}
+        export COLLAPSING_HADOOP=${jar%.jar}
+    done
+}
+
 # The documentation has an environment of its own: a project's own dbt and Spark need none of it.
 setup_docs() {
     local venv=$VENV python=$VENV_PYTHON
@@ -261,7 +272,8 @@ setup_docs() {
 
 # Two setups at once would spoil each other's .venv: the second one waits. The system frees the lock of a killed one.
 setup_venv() {
-    if command -v flock >/dev/null 2>&1; then
+    # where nothing can be written, nothing can be spoilt either
+    if command -v flock >/dev/null 2>&1 && [ -w "$COLLAPSING_ROOT" ]; then
         exec 9>"$COLLAPSING_ROOT/.venv.lock"
         flock -n 9 || { setup_say "another setup is at work on .venv: waiting for it" && flock 9; }
         _venv_make "$1"

@@ -16,7 +16,7 @@ import pytest
 
 from support.dbt_project import stranger_files, write_files
 from support.lives import LEDGERS, SCHEMA, Life, project_files
-from support.processes import start_dbt
+from support.processes import done, start_dbt
 
 # How many kills hit each thing that a process does.
 KILLS = {"run": 30, "optimize": 10, "full-refresh": 10}
@@ -97,7 +97,7 @@ def test_a_run_that_is_killed_at_any_moment_loses_nothing_and_doubles_nothing(tm
         "PYTHONPATH": str(Path(__file__).parent),
     }
     (tmp_path / "local").mkdir()
-    assert start_dbt(project, environment, "deps").wait() == 0
+    done(start_dbt(project, environment, "deps"))
     life, draw = Life(), random.Random(20261121)
     left, usual = [act for act, kills in KILLS.items() for _ in range(kills)], {}
     draw.shuffle(left)

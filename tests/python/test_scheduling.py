@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from support.dbt_project import LEDGER, REPOSITORY, VIEW, model, stranger_files, write_files
-from support.processes import start_dbt
+from support.processes import done, start_dbt
 
 pytestmark = pytest.mark.only("parquet")
 
@@ -21,17 +21,17 @@ EXAMPLES = REPOSITORY / "docs" / "examples"
 # What each needs, and what a process says of it once it is loaded.
 LOADED = {
     "airflow_plain": (
-        ["apache-airflow", "apache-airflow-providers-standard"],
+        ["apache-airflow==3.3.2", "apache-airflow-providers-standard==1.21.0"],
         "[sorted(dag.task_ids) for dag in (example.fold, example.optimize)]",
         [["run", "status"], ["optimize", "tests"]],
     ),
     "airflow_cosmos": (
-        ["apache-airflow", "apache-airflow-providers-standard", "astronomer-cosmos"],
+        ["apache-airflow==3.3.2", "apache-airflow-providers-standard==1.21.0", "astronomer-cosmos==1.15.1"],
         "sorted(example.dag.task_ids)",
         ["models.orders_run", "models.sums_run", "status"],
     ),
     "dagster_assets": (
-        ["dagster", "dagster-dbt", "dbt-core==1.11.*", "dbt-spark"],
+        ["dagster==1.13.29", "dagster-dbt==0.29.27", "dbt-core==1.11.16", "dbt-spark==1.11.0"],
         "[sorted(key.to_user_string() for key in example.ledgers.keys), "
         "sorted(job.name for job in example.definitions.jobs), len(example.definitions.schedules)]",
         [["orders", "sums"], ["check_ledgers", "fold"], 2],
@@ -89,8 +89,8 @@ def test_two_lines_of_cron_at_the_same_minute_need_no_hand(tmp_path: Path) -> No
         return subprocess.Popen(["/bin/sh", "-c", line], env=environment)
 
     land(1)
-    assert start_dbt(project, environment, "deps").wait() == 0
-    assert start_dbt(project, environment, "run").wait() == 0
+    done(start_dbt(project, environment, "deps"))
+    done(start_dbt(project, environment, "run"))
     lines = _lines_of_cron()
     at_once = [lines["run"], lines["run"], lines["run-operation collapsing.status"]]
     for minute in (2, 3):
@@ -98,7 +98,7 @@ def test_two_lines_of_cron_at_the_same_minute_need_no_hand(tmp_path: Path) -> No
         assert [one.wait() for one in [start(line) for line in at_once]] == [0, 0, 0], _log(project)
     assert [start(lines[command]).wait() for command in ("run-operation collapsing.optimize", "run")] == [0, 0], _log(project)
     select = "select * from {{ collapsing.final(ref('sums')) }}"
-    shown = start_dbt(project, environment, "--quiet", "show", "--inline", select, "--output", "json").communicate()[0]
+    shown = done(start_dbt(project, environment, "--quiet", "show", "--inline", select, "--output", "json"))
     assert '"n": 4' in shown and '"total": 9' in shown, shown
 
 
@@ -124,8 +124,7 @@ def test_an_example_is_loaded_beside_its_scheduler(name: str, tmp_path: Path) ->
         "DBT_WRITE_JSON": "true",
     }
     for command in ("deps", "parse"):
-        process = start_dbt(project, environment, command)
-        assert process.wait() == 0, process.stdout.read()
+        done(start_dbt(project, environment, command))
     venv = tmp_path / "venv"
     subprocess.run([sys.executable, "-m", "venv", venv], check=True)
     subprocess.run([venv / "bin" / "pip", "install", "--quiet", *packages], check=True)

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.dbt_project import VIEW, DbtProject, given, model, stranger_files, write_files
-from support.processes import reader, server_environment, start_dbt
+from support.processes import done, reader, server_environment, start_dbt
 from support.streams import check_streams, collect, streams
 from support.targets import SERVERS
 
@@ -275,10 +275,6 @@ def test_processes_at_the_same_time_write_a_shard_each(target: str, tmp_path: Pa
         stranger_files(name) | project_files(f"select staged.*, block from (select {row} from text.`{landing}`)"),
     )
     environment = server_environment(target) | {"DBT_LOG_PATH": str(tmp_path / "logs")}
-
-    def done(*processes) -> None:
-        said = [process.communicate()[0] for process in processes]
-        assert not any(process.returncode for process in processes), "\n".join(said)
 
     drawn, overlaps = collect(streams(BLOCKS), STREAMS, random_seed=20261123), []
     done(start_dbt(folder, environment, "deps"))

@@ -14,7 +14,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from support.dbt_project import VIEW, messages_of, model, statement_of, stranger_files, write_files
-from support.processes import REMOTE, server_environment, start_dbt
+from support.processes import REMOTE, done, server_environment, start_dbt
 from support.sessions import sessions_with
 
 LEDGER = {"key": "id", "version": "version", "block": "block"}
@@ -38,7 +38,7 @@ class Processes:
             "models/quick.sql": model("ledger(ref('other'))", LEDGER),
         }
         write_files(folder, files)
-        assert self.start("deps").wait() == 0
+        done(self.start("deps"))
 
     def start(self, *command: str) -> subprocess.Popen:
         """Start a dbt command in a process group of its own."""

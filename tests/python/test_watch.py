@@ -19,7 +19,7 @@ from types import SimpleNamespace
 import pytest
 
 from support.dbt_project import REPOSITORY, VIEW, dbt_version, model, stranger_files, write_files
-from support.processes import start_dbt
+from support.processes import done, start, start_dbt
 from support.sessions import IN_MEMORY, JAVA_OPTIONS
 
 pytestmark = pytest.mark.only("parquet")
@@ -300,13 +300,8 @@ class Watched:
 
     def __init__(self, project: Path, environment: dict[str, str], *arguments: str) -> None:
         self._log = project / "logs" / "watch.log"
-        self.process = subprocess.Popen(
-            [sys.executable, SCRIPT, "--project-dir", project, "--profiles-dir", project, "--json", *arguments],
-            stdout=subprocess.PIPE,
-            text=True,
-            env=environment,
-            start_new_session=True,
-        )
+        given = ["--project-dir", project, "--profiles-dir", project, "--json", *arguments]
+        self.process = start([sys.executable, SCRIPT, *given], environment)
 
     def line(self) -> dict:
         """Wait for the next line of JSON. AssertionError where the process ends, or says nothing for long."""
@@ -415,7 +410,7 @@ def test_a_signal_in_the_middle_of_a_batch_loses_nothing_and_doubles_nothing(tmp
     write_files(project, files | stranger_files("watched"))
     environment = _environment(tmp_path)
     metrics = tmp_path / "metrics.prom"
-    assert start_dbt(project, environment, "deps").wait() == 0
+    done(start_dbt(project, environment, "deps"))
     _land(landing, 1)
     once = Watched(project, environment, "--once", "--select", "stage", "orders", "sums", "--metrics", str(metrics))
     told = once.line()
@@ -448,6 +443,6 @@ def test_a_signal_in_the_middle_of_a_batch_loses_nothing_and_doubles_nothing(tmp
     assert running.end() == 0
     # what the kill had left of the fourth block was folded with the fifth, or before it
     assert seen["batch"] in (4, 5) and (seen["live"], seen["rows"]) in ((KEYS, 9 * KEYS), (KEYS, 7 * KEYS))
-    shown = start_dbt(project, environment, "--quiet", "show", "--inline", "select * from {{ collapsing.final(ref('sums')) }}")
-    said = shown.communicate()[0]
-    assert shown.returncode == 0 and str(KEYS) in said and str(KEYS * 5) in said, said
+    select = "select * from {{ collapsing.final(ref('sums')) }}"
+    said = done(start_dbt(project, environment, "--quiet", "show", "--inline", select))
+    assert str(KEYS) in said and str(KEYS * 5) in said, said

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import atexit
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -20,16 +22,29 @@ def server_environment(target: str) -> dict[str, str]:
     return environment | ({"SPARK_REMOTE": REMOTE} if target == "connect" else {})
 
 
+def start(command: list, environment: dict[str, str], **streams: int) -> subprocess.Popen:
+    """Start a command in a process group of its own, which is killed if it is still there when the tests end."""
+    process = subprocess.Popen(command, text=True, env=environment, start_new_session=True, stdout=subprocess.PIPE, **streams)
+    atexit.register(_kill, process)
+    return process
+
+
+def _kill(process: subprocess.Popen) -> None:
+    if process.poll() is None:
+        os.killpg(process.pid, signal.SIGKILL)
+
+
 def start_dbt(project: Path, environment: dict[str, str], *command: str) -> subprocess.Popen:
-    """Start a dbt command in a process group of its own; what it says is on stdout."""
-    return subprocess.Popen(
-        [sys.executable, "-m", "dbt.cli.main", "--no-use-colors", *command, "--project-dir", project, "--profiles-dir", project],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        env=environment,
-        start_new_session=True,
-    )
+    """Start a dbt command; what it says is on stdout."""
+    given = ["--no-use-colors", *command, "--project-dir", project, "--profiles-dir", project]
+    return start([sys.executable, "-m", "dbt.cli.main", *given], environment, stderr=subprocess.STDOUT)
+
+
+def done(*processes: subprocess.Popen) -> str:
+    """Wait for processes, which must succeed; returns what they have said."""
+    said = "\n".join([process.communicate()[0] for process in processes])
+    assert not any(process.returncode for process in processes), said
+    return said
 
 
 def reader(target: str, schema: str) -> Callable[[str], list[tuple]]:
