@@ -72,12 +72,13 @@ class BareMerge:
         properties = ", ".join(f"'{name}' = '{value}'" for name, value in found if name.startswith(PROPERTIES))
         bench.sql(f"create table {self._table} using {bench.target} tblproperties ({properties}) as select * from {model}")
 
-    def run(self, load: str) -> None:
-        """Merge a load of the events, and sum up all rows by each group."""
+    def run(self, load: str, least: int | None) -> None:
+        """Merge a load of the events, whose least key may be known, and sum up all rows by each group."""
+        within = "" if least is None else f"and stored.id >= {least} "
         columns = ", ".join(self._bench.spark.table(self._table).columns)
         self._bench.sql(
             f"merge into {self._table} as stored using (select {columns} from events where load = '{load}') as arrived "
-            "on stored.id = arrived.id when matched then update set * when not matched then insert *"
+            f"on stored.id = arrived.id {within}when matched then update set * when not matched then insert *"
         )
         for group in self._groups:
             self._bench.sql(

@@ -106,8 +106,7 @@ class Results:
     @property
     def name(self) -> str:
         """The name of the files: the measure, the target and the setting."""
-        values = [str(value) for name, value in self.setting.items() if name != "rounds"]
-        return "-".join([self.measure, self.target, *values])
+        return "-".join([self.measure, self.target, *(str(value) for value in self.setting.values())])
 
     @property
     def made_with(self) -> str:

@@ -78,8 +78,13 @@ class Bench:
             raise RuntimeError(f"dbt {' '.join(command)}: {result.exception or ' '.join(said)}")
         return result.result
 
-    def run(self, *models: str, shard: int | None = None, load: str = "") -> None:
-        """Run models, or paths of models; a peer's model is told which load is new."""
+    def run(self, *models: str, shard: int | None = None, load: str = "", least: int | None = None) -> None:
+        """Run models, or paths of models; a peer's model is told which load is new, and a merge its least key, if any."""
+        if least is not None:
+            # as dbt's documents advise; what a user's model takes from its variables would mean parsing the project for each run
+            for node in self._parsed[shard].nodes.values():
+                if node.config.get("incremental_strategy") == "merge" and node.config.unique_key == "id":
+                    node.config["incremental_predicates"] = [f"DBT_INTERNAL_DEST.id >= {least}"]
         self.dbt("run", "--select", *models, shard=shard, variables={"load": load} if load else None)
 
     def compiled(self, model: str) -> str:

@@ -36,6 +36,8 @@ class Stream:
         but ten keys come from all over.
     deletes : int
         How many events of a hundred in a batch are deletes.
+
+    `least` is the least key of the newest batch where keys are in the order of time: a merge need not read lower ones.
     """
 
     def __init__(
@@ -43,7 +45,7 @@ class Stream:
     ) -> None:
         self._bench, self.table = bench, table
         self.keys, self.batch, self.order, self.deletes = keys, batch, order, deletes
-        self.landed = 0
+        self.landed, self.least = 0, None
         bench.sql(f"create table {table} ({COLUMNS}) using parquet partitioned by (load)")
 
     @property
@@ -57,6 +59,8 @@ class Stream:
         drawn, deletes = (f"range({self.keys})", 0) if self.landed == 1 else (self._drawn(), self.deletes)
         event = EVENT.format(version=self.landed, seed=self.landed, deletes=deletes, load=self.load, drawn=drawn)
         self._bench.sql(f"insert into {self.table} {event}")
+        if self.order == "time" and self.landed > 1:
+            self.least = self._bench.sql(f"select min(id) from {self.table} where load = '{self.load}'")[0][0]
         return self.load
 
     @property

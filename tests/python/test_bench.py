@@ -94,7 +94,7 @@ def test_no_time_counts_when_answers_differ(results: Results) -> None:
 
 def test_figures_come_back_as_they_were_written_and_the_drawing_stands_beside_them(results: Results, tmp_path: Path) -> None:
     file = results.write(tmp_path / "results")
-    assert file.name == "final-parquet-default-20000.json"
+    assert file.name == "final-parquet-default-20000-3.json"
     assert Results.read(file) == results
     drawing = ElementTree.parse(file.with_suffix(".svg")).getroot()
     texts = [text.text for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
@@ -134,14 +134,14 @@ def test_figures_without_marks_are_refused(results: Results) -> None:
 
 def test_figures_of_a_smoke_are_refused(results: Results) -> None:
     results.setting["scale"] = "smoke"
-    with pytest.raises(ValueError, match="final-parquet-smoke-20000 are those of --scale smoke"):
+    with pytest.raises(ValueError, match="final-parquet-smoke-20000-3 are those of --scale smoke"):
         filled(MARKS.format("final-parquet", ""), [results])
 
 
 def test_figures_of_a_run_that_was_stopped_are_refused(results: Results) -> None:
     results.setting["run"] = "unfinished"
     with pytest.raises(
-        ValueError, match="final-parquet-default-20000-unfinished are those of a run that did not come to its end"
+        ValueError, match="final-parquet-default-20000-3-unfinished are those of a run that did not come to its end"
     ):
         filled(MARKS.format("final-parquet", ""), [results])
 

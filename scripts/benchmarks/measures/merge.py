@@ -60,8 +60,12 @@ def run(bench: Bench, results: Results) -> None:
         heard.append(bench.statements)
 
     def run_peer(model: str) -> Callable[[], None]:
-        selected = [*(["appended"] if model == "newest" else []), model, *(f"{model}_by_{group}" for group in groups)]
-        return lambda: bench.run(*selected, load=stream.load)
+        selected = ["appended" if model == "newest" else model, *(f"{model}_by_{group}" for group in groups)]
+        return lambda: bench.run(*selected, *first_of(model), load=stream.load, least=stream.least)
+
+    def first_of(model: str) -> list[str]:
+        """Return a view that the first load alone creates."""
+        return [model] if model == "newest" and stream.landed == 1 else []
 
     ways = {name: run_peer(model) for model, name in peers.items()}
     if has_clickhouse:
@@ -98,7 +102,7 @@ def _compare_bare(
     """Let the SQL of the same work take turns, without dbt."""
     bare = Bare(bench, groups)
     merges = {name: BareMerge(bench, model, groups) for model, name in peers.items()}
-    ways = {name: lambda merge=merge: merge.run(stream.load) for name, merge in merges.items()}
+    ways = {name: lambda merge=merge: merge.run(stream.load, stream.least) for name, merge in merges.items()}
     if has_clickhouse:
         ways[CLICKHOUSE] = lambda: bench.clickhouse.fold(stream.folder)
     ways[OURS] = bare.run

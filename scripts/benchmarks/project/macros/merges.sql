@@ -10,7 +10,8 @@
             'format-version': '3',
             'write.merge.mode': 'merge-on-read',
             'write.update.mode': 'merge-on-read',
-            'write.delete.mode': 'merge-on-read'
+            'write.delete.mode': 'merge-on-read',
+            'write.parquet.row-group-size-bytes': '16777216'
         }
     } -%}
     {{- config(

@@ -7,6 +7,7 @@
             'write.merge.mode': 'copy-on-write',
             'write.update.mode': 'copy-on-write',
             'write.delete.mode': 'copy-on-write',
+            'write.parquet.row-group-size-bytes': '16777216',
         },
     })
 }}
