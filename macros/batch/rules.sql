@@ -248,8 +248,8 @@
     {% set described = collapsing._describe(ledger) %}
     {% do return(none) if settings.join or collapsing._changed_since(described, settings) %}
     {% for column in collapsing._stored_columns(columns, ledger) if column.name in settings.key %}
-        {% do return(none) if not described.columns | selectattr('dtype', 'equalto', column.dtype) | map(attribute='name') | map('lower')
-            | select('equalto', column.name | lower) | list %}
+        {% set alike = described.columns | selectattr('dtype', 'equalto', column.dtype) | map(attribute='name') %}
+        {% do return(none) if column.name | lower not in alike | map('lower') %}
     {% endfor %}
     {% set key = collapsing._column_list(settings.key) %}
     {% set row = collapsing._rows_of(

@@ -59,6 +59,14 @@ order by {{ collapsing._column_list(groups + ['only_in']) }}
 {% endmacro %}
 
 
+{# Raises an error about a column that has the name of what a test adds. #}
+{% macro _check_no_only_in(test, node, names) %}
+    {{ collapsing._raise(
+        node.name, 'the test ' ~ test ~ " adds a column 'only_in', and there is one already: give it another name"
+    ) if 'only_in' in names | map('lower') }}
+{% endmacro %}
+
+
 {# Returns SQL for a measure over the rows: as written, but for max_by, min_by (Spark takes any of a tie) and quotients by 0. #}
 {% macro _plain_aggregate(measure, measures) %}
     {% do return(collapsing._aggregate_of_values(measure.function, measure.argument))
@@ -111,9 +119,9 @@ order by {{ collapsing._column_list(groups + ['only_in']) }}
         {% else %}
             {#- relative to the smaller one: an infinite or NaN bound would let everything pass. Not below 1: a sum that is 0 may
                 keep a residue of what was taken back -#}
+            {% set bound = tolerance ~ 'D * greatest(1D, least(abs(' ~ one ~ '), abs(' ~ other ~ ')))' %}
             {% do parts.append(
-                '(' ~ exact ~ ' or abs(' ~ one ~ ' - ' ~ other ~ ') < ' ~ tolerance ~ 'D * greatest(1D, least(abs(' ~ one
-                ~ '), abs(' ~ other ~ '))))'
+                '(' ~ exact ~ ' or abs(' ~ one ~ ' - ' ~ other ~ ") < least(double('infinity'), " ~ bound ~ '))'
             ) %}
         {% endif %}
     {% endfor %}

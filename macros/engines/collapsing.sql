@@ -10,9 +10,8 @@
         'because': 'rows count in the order in which they arrive',
         'looks_up': true,
         'last_arrival': true,
-        'applies': 'if(\n                incoming.ledger_delete,'
-            ~ '\n                not {same_content},\n                '
-            ~ ('true' if settings.combine else 'coalesce(last_state.ledger_sign, -1) = -1 or not {same_row}') ~ '\n            )',
+        'applies': 'true' if settings.combine else 'if(\n                incoming.ledger_delete,\n                not {same_content},'
+            ~ '\n                coalesce(last_state.ledger_sign, -1) = -1 or not {same_row}\n            )',
         'sequence': ['ledger_arrival'],
         'in_sequence': 'true',
         'otherwise': 'superseded',

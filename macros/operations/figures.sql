@@ -140,8 +140,9 @@
     {% for reader in graph.nodes.values() if collapsing._is_joined(reader) and node.unique_id in reader.depends_on.nodes
         or collapsing._is_projection(reader) and collapsing._ledger_of(reader).unique_id == node.unique_id %}
         {% set upto = collapsing._watermark_of_reader(reader, node) or 0 %}
-        {#- one that has read an earlier table is built again; for one that has not read all of the base, that is one batch more -#}
-        {% set is_stale = upto and (not batches or upto > batches.last or (upto < batches.first and node.unique_id in reader.depends_on.nodes)) %}
+        {#- what has read an earlier table is built again; what has not read all of the base has one batch more to read -#}
+        {% set is_direct = node.unique_id in reader.depends_on.nodes %}
+        {% set is_stale = upto and (not batches or upto > batches.last or (upto < batches.first and is_direct)) %}
         {% set is_behind_base = batches and 0 < batches.base and upto < batches.base %}
         {% set base = 1 if is_stale or (is_behind_base and collapsing._has_more_in_base(node, batches, upto)) else 0 %}
         {% set unread = counting | select('gt', upto) | list | length %}
@@ -179,7 +180,8 @@
         {% if table is not none %}
             {% set batches = collapsing._batches_of(table) %}
             {% set last, upto = batches.last if batches else 0, collapsing._watermark_of_reader(node, source) or 0 %}
-            {% do lags.append({'name': source.name, 'last': last, 'batch': upto, 'lag_batches': last - upto if upto <= last else 1}) %}
+            {% set lag = last - upto if upto <= last else 1 %}
+            {% do lags.append({'name': source.name, 'last': last, 'batch': upto, 'lag_batches': lag}) %}
         {% endif %}
     {% endfor %}
     {{ return(lags) }}

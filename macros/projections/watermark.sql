@@ -151,11 +151,24 @@
         {#- count(column) takes a row and its cancel row alike; count_if(condition) may not -#}
         {% set is_counted = function == 'count' and is_plain %}
         {% do collapsing._check_unlike(setting, given, condition, ledger) if ledger and ledger.is_signed and not is_counted %}
+        {% do collapsing._warn_of_times_of_day(setting, given, condition, columns) %}
         {% do depends_on.append('ansi') if not is_plain %}
         {% do depends_on.append('zone') if not is_plain and collapsing._depends_on_zone(condition, sql, columns) %}
     {% endfor %}
     {% do collapsing._check_groups(source, settings.group_by) if settings.group_by %}
     {{ return(dict(collapsing._session_settings().items() | selectattr(0, 'in', depends_on)) if depends_on else {}) }}
+{% endmacro %}
+
+
+{# Warns about SQL that makes timestamps of text: of a time of day alone Spark makes one of the day on which it is asked. #}
+{% macro _warn_of_times_of_day(setting, given, condition, columns) %}
+    {% for column in columns if modules.re.match('string|varchar|char', column.dtype) %}
+        {% set read = modules.re.escape(column.name) ~ '#\\d+' %}
+        {% do collapsing._warn(
+            model.name, "setting '" ~ setting ~ "' makes a timestamp of the text '" ~ column.name ~ "': one such as 08:15 would be of today, and tomorrow"
+            ~ ' its cancel row would be of another day. Make the timestamp in the stage, or be sure that each text has a date; given: ' ~ given
+        ) if modules.re.search('(?i)cast\\(' ~ read ~ ' as timestamp\\)|timestamp(_ltz)?\\(' ~ read ~ ', None,', condition) %}
+    {% endfor %}
 {% endmacro %}
 
 

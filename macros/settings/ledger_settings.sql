@@ -100,6 +100,11 @@
             settings.model,
             "setting 'combine' of the engine " ~ settings.engine ~ " needs 'block': without it every run would combine the whole stage again"
         ) }}
+    {% elif combine and settings.partition_by %}
+        {{ collapsing._raise(
+            settings.model,
+            "settings 'combine' and 'partition_by' exclude each other: the events of a key are combined across partitions, which leaves no winner of each"
+        ) }}
     {% endif %}
     {% for column, sql in combine.items() %}
         {% do collapsing._check_one_value(settings.model, 'combine.' ~ column, sql) %}

@@ -35,6 +35,11 @@
 
     {% do collapsing._check_names_of_columns(model_name, group_by.keys() | list + measures | map(attribute='name') | list) %}
     {% do collapsing._check_operands(model_name, measures) %}
+    {% set values = collapsing._value_measures(measures) | length %}
+    {{ collapsing._raise(
+        model_name, 'its ' ~ group_by | length ~ ' groups and ' ~ values ~ ' different arguments of min, max, min_by, max_by and count(distinct) are more than'
+        ~ ' the 64 columns that Spark groups by: split it into two projections'
+    ) if values and group_by | length + values > 64 }}
     {{ return({'group_by': group_by, 'measures': measures}) }}
 {% endmacro %}
 

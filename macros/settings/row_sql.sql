@@ -21,7 +21,9 @@
         {% set said = modules.re.match('(?s)\\S*Exception: (.*?)( SQLSTATE|; line |\\n\\W?[A-Z]\\w+ \\[|$)', plan).group(1) %}
         {% set wrong = 'Spark says: ' ~ modules.re.sub('`ledger_(one|other)`.`ledger_other`, |, `ledger_(one|other)`.`ledger_other`', '', said.split() | join(' ')) %}
     {% else %}
-        {% set wrong = collapsing._changing_part(condition, sql) %}
+        {#- the second relation has a column of that name only so that there is one -#}
+        {% set wrong = "A row has no column 'ledger_other'" if collapsing._reads_column(condition, 'ledger_other')
+            else collapsing._changing_part(condition, sql) %}
     {% endif %}
     {{ collapsing._raise_setting(
         model_name, setting, "SQL over the row's own columns, which gives the same whenever it is evaluated. " ~ wrong, given

@@ -30,7 +30,7 @@
 {% endmacro %}
 
 
-{# Returns whether values of a type compare, group and order: maps, variants, and intervals and NULLs without a unit or type do not. #}
+{# Returns whether values of a type compare, group and order: no map, variant, interval without a unit or NULL without a type. #}
 {% macro _is_comparable(dtype) %}
     {{ return(not modules.re.search('(^|[<:,])(map<|(variant|interval|void)($|[,>]))', dtype)) }}
 {% endmacro %}

@@ -6,6 +6,10 @@
     {%- if collapsing._kind_of(node, 'the test equals_recompute') != 'projection' -%}
         {{ collapsing._raise(node.name, 'the test equals_recompute is for a projection; this is a ledger') }}
     {%- endif -%}
+    {%- set settings = collapsing._projection_settings(node) -%}
+    {%- do collapsing._check_no_only_in(
+        'equals_recompute', node, settings.group_by | list + settings.measures | map(attribute='name') | list
+    ) -%}
     {%- set tolerance = float_tolerance | float(-1) -%}
     {%- if not 0 <= tolerance < 1 -%}
         {{ collapsing._raise(

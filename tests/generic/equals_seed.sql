@@ -6,6 +6,7 @@
 {%- set final = collapsing.final(model) -%}
 {%- set node, known = collapsing._model_of(model), collapsing._columns_of_query('select * from ' ~ final) -%}
 {%- set compared = collapsing._compared_columns(columns, known | map(attribute='name') | list) -%}
+{%- do collapsing._check_no_only_in('equals_seed', node, compared) -%}
 {%- for column in known if column.name | lower in compared | map('lower') | list and not collapsing._is_comparable(column.dtype) -%}
     {{- collapsing._raise(
         node.name, "the test equals_seed cannot compare the column '" ~ column.name ~ "' of type " ~ column.dtype

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
-from support.dbt_project import VIEW, model, values
+from support.dbt_project import VIEW, given, model, values
 
 # name: block, id, version, is_deleted, payload; the place in the block is the place here
 ARRIVALS = {
@@ -102,3 +104,23 @@ def decided(make_project, full: bool) -> dict[str, dict[str, str]]:
 @pytest.mark.parametrize("ledger", [pytest.param(name, marks=[pytest.mark.full] if name in LATER else []) for name in LEDGERS])
 def test_each_staged_row_has_the_decision_that_its_engine_takes(decided, ledger: str) -> None:
     assert decided[ledger] == EXPECTED[ledger]
+
+
+def test_a_delete_that_repeats_an_earlier_one_takes_part_in_a_combination(make_project) -> None:
+    """Without `combine` it would be taken for the replay of a batch; here the key was live again just before it."""
+    rows = "(1, 'b1', false), (2, 'b2', true), (3, 'b3', false), (4, 'b3', true)"
+    staged = f"select 1 as id, position, block, is_deleted, 'x' as payload from values {rows} as t (position, block, is_deleted)"
+    complete = {"name": "combined", "data_tests": [{"collapsing.complete": given(stage="ref('stage')")}]}
+    project = make_project(
+        "repeated",
+        {
+            "models/stage.sql": f"{VIEW}{staged} where block <= '{{{{ var('upto') }}}}'",
+            "models/combined.sql": model("ledger(ref('stage'))", LEDGERS["combined_collapsed"]),
+            "models/combined.yml": json.dumps({"models": [complete]}),
+        },
+    )
+    for block in ("b1", "b2", "b3"):
+        project.run("run", variables={"upto": block})
+    assert set(project.run("test", variables={"upto": "b3"}).values()) == {"pass"}
+    assert project.rows("select decisions['applied'] from combined__history where ledger_batch = 3") == [(2,)]
+    assert project.rows("select sum(ledger_sign) from combined") == [(0,)]

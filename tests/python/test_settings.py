@@ -55,6 +55,16 @@ WRONG_SETTINGS = {
         {"group_by": ["*"], "measures": {"n": "count(*)"}},
         "setting 'group_by.*' must be SQL over the row's own columns",
     ),
+    "combined_parts": (
+        "ledger(ref('stage'))",
+        LEDGER | {"engine": "replacing", "partition_by": "day", "combine": {"label": "new.label"}},
+        "settings 'combine' and 'partition_by' exclude each other",
+    ),
+    "too_many_values": (
+        "projection(ref('good'))",
+        {"group_by": ["id"], "measures": {f"m{number}": f"min(id + {number})" for number in range(64)}},
+        "its 1 groups and 64 different arguments",
+    ),
     "forgetful_parts": (
         "ledger(ref('stage'))",
         LEDGER | {"engine": "replacing", "partition_by": "day", "tombstone_retention": 5},
@@ -284,6 +294,7 @@ WRONG_GROUPS = {
     "cast('today' as date) > day": "A word such as today or now changes",
     "date'yesterday'": "A word such as today or now changes",
     "to_date('today') > day": "A word such as today or now changes",
+    "ledger_other + 1": "A row has no column 'ledger_other'",
     "ledger_block": "name `ledger_block` cannot be resolved",
     "_metadata.file_path": "cannot be resolved",
     "shop": "name `shop` cannot be resolved",
@@ -301,7 +312,12 @@ LATER = (
     *("sum(labels)", "count(distinct labels)", "sum(least)", "max(least)", "min(n)", "count(n)"),
 )
 # these only look like such
-FINE_GROUPS = {"said": "if(label = 'now()', 'today', 'current_date')", "of": "version", "day": "date_add(day, 1)"}
+FINE_GROUPS = {
+    "said": "if(label = 'now()', 'today', 'current_date')",
+    "of": "version",
+    "day": "date_add(day, 1)",
+    "at": "try_to_timestamp(label)",
+}
 
 # measure: what the error says of it
 OVER_LEDGER = {
@@ -467,6 +483,9 @@ def test_configs_without_effect_and_reads_of_a_raw_table_are_warned_of(wrong_set
     assert "model 'merging': these configs have no effect: unique_key (decided by the setting 'key')" in warned
     assert "incremental_strategy (decided by" in warned and "materialized (decided by collapsing.ledger)" in warned
     assert "model 'raw': it reads the table of 'good'" in warned
+    assert re.findall(r"'(\w+)': setting '([\w.]+)' makes a timestamp of the text '(\w+)'", warned) == [
+        ("fine_groups", "group_by.at", "label")
+    ]
     assert re.findall(r"model 'raw_through': it reads the table of '(\w+)'", warned) == ["sums"]
     assert "model 'raw_by_intent'" not in warned
     reads = "model 'of_position': setting 'group_by.version' reads the column 'version' of rows that carry their sign: "
