@@ -134,11 +134,10 @@
 {% macro _argument_types(ledger, settings) %}
     {% set asked = collapsing._aggregates(settings.measures) | rejectattr('argument', 'equalto', '*') | list %}
     {% do return({}) if not asked %}
-    {% set arguments, types = asked | map(attribute='argument') | join(')), typeof(first('), {} %}
-    {% set row = collapsing._rows_of('select typeof(first(' ~ arguments ~ ')) from ' ~ ledger ~ ' where false')[0] %}
-    {% for measure in asked %}
-        {% do collapsing._check_type(measure, row[loop.index0]) %}
-        {% do types.update({measure.name: row[loop.index0]}) %}
+    {% set types = {} %}
+    {% for measure, type in zip(asked, collapsing._types_of_sql(asked | map(attribute='argument'), ledger)) %}
+        {% do collapsing._check_type(measure, type) %}
+        {% do types.update({measure.name: type}) %}
     {% endfor %}
     {{ return(types) }}
 {% endmacro %}

@@ -174,10 +174,7 @@
 
 {# Raises an error where rows cannot be grouped by a value of the settings. #}
 {% macro _check_groups(source, group_by) %}
-    {% set types = collapsing._rows_of(
-        'select typeof(first(' ~ group_by.values() | join(')), typeof(first(') ~ ')) from ' ~ source ~ ' where false'
-    )[0] %}
-    {% for (name, sql), type in zip(group_by.items(), types) %}
+    {% for (name, sql), type in zip(group_by.items(), collapsing._types_of_sql(group_by.values(), source)) %}
         {{ collapsing._raise_setting(
             model.name, 'group_by.' ~ name, 'SQL of a type that compares and orders (no map or variant)', sql ~ ', which is ' ~ type
         ) if not collapsing._is_comparable(type) }}

@@ -139,17 +139,22 @@
     25th (spark.sql.debug.maxToStringFields). `source` is what can stand behind `from`.
 #}
 {% macro _spell_out_types(columns, source) %}
-    {% set abbreviated, types = [], [] %}
+    {% set abbreviated, names = [], [] %}
     {% for column in columns if ' more fields' in column.dtype %}
         {% do abbreviated.append(column) %}
-        {% do types.append('typeof(first(' ~ adapter.quote(column.name) ~ '))') %}
+        {% do names.append(adapter.quote(column.name)) %}
     {% endfor %}
-    {% if abbreviated %}
-        {% set row = collapsing._rows_of('select ' ~ types | join(', ') ~ ' from ' ~ source ~ ' where false')[0] %}
-        {% for column in abbreviated %}
-            {% do column.update({'dtype': row[loop.index0]}) %}
-        {% endfor %}
-    {% endif %}
+    {% for column, dtype in zip(abbreviated, collapsing._types_of_sql(names, source) if names else []) %}
+        {% do column.update({'dtype': dtype}) %}
+    {% endfor %}
+{% endmacro %}
+
+
+{# Returns the Spark types of SQL over the rows of a relation, in order; no row is read. #}
+{% macro _types_of_sql(expressions, relation) %}
+    {{ return(collapsing._rows_of(
+        'select typeof(first(' ~ expressions | join(')), typeof(first(') ~ ')) from ' ~ relation ~ ' where false'
+    )[0]) }}
 {% endmacro %}
 
 
