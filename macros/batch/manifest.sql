@@ -107,8 +107,38 @@
             'its table ' ~ beside ~ ', which lists the folded blocks, is missing: every block would be folded again.'
             ~ ' Copy it from where the ledger came from, or rebuild the ledger with --full-refresh if the stage still holds every block'
         ) }}
+    {% elif batches and not is_there and collapsing._has_undos(ledger, settings) %}
+        {{ return(
+            'its table ' ~ beside ~ ', which lists the batches that an undo took back, is missing: what they had brought would be kept out as'
+            ~ ' known. Copy it from where the ledger came from, or rebuild the ledger with --full-refresh'
+        ) }}
     {% endif %}
     {{ return(none) }}
+{% endmacro %}
+
+
+{#
+    Returns whether the rows of a ledger show that a batch was taken back, for engines whose runs must not see such rows: of a key, an
+    undo alone appends a cancel row without a state row or a tombstone beside it.
+#}
+{% macro _has_undos(ledger, settings) %}
+    {% set engine = collapsing._engine(settings) %}
+    {% set shows_undos = engine.adds_up and engine.looks_up and (engine.tombstones or not engine.cancels) %}
+    {% do return(false) if settings.block or not shows_undos %}
+    {{ return(collapsing._rows_of(
+        'select 1 from ' ~ ledger ~ ' group by ' ~ collapsing._column_list(settings.key) ~ ', ledger_batch having max(ledger_sign) = -1 limit 1'
+    ) | length > 0) }}
+{% endmacro %}
+
+
+{# Raises an error where an operation must not write to a table that it has described; `settings` are a ledger's, or none. #}
+{% macro _check_operable(model_name, relation, settings, described) %}
+    {% do collapsing._raise_foreign(relation) if not collapsing._is_appendable(relation, described) %}
+    {% if settings %}
+        {% do collapsing._check_no_changed_rules(model_name, collapsing._changed_since(described, settings)) %}
+        {% set wrong = collapsing._wrong_manifest_of(relation, settings, described) %}
+        {% do collapsing._raise(model_name, wrong) if wrong %}
+    {% endif %}
 {% endmacro %}
 
 

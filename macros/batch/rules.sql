@@ -43,6 +43,7 @@
     {% elif table.created %}
         {% do collapsing._check_absent(settings.model, ledger) %}
         {% set rejects = collapsing._beside(ledger, 'rejects') %}
+        {% do collapsing._check_own(rejects, 'ledger_reason') %}
         {% do collapsing._say(settings.model, 'the rejected rows of the previous table are dropped, with ' ~ rejects)
             if load_relation(rejects) is not none %}
         {% do collapsing._drop_beside(rejects, ledger) %}

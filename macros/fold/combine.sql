@@ -44,7 +44,7 @@
                 {%- if looked_up %}
                 any_value(ledger_last_state) as ledger_last_state,
                 {%- endif %}
-                sort_array(collect_list(struct({{ collapsing._column_list(fields | map(attribute='name') | list) }}))) as events
+                {{ collapsing._events_in_sequence(fields) }} as events
             from {{ classified }}
             {%- if engine.unread %}
             where not ledger_skipped
@@ -54,6 +54,19 @@
     )
 )
 {%- endmacro %}
+
+
+{#
+    Returns SQL for the events of a key in the sequence of their fields; texts that a collation takes for equal are told apart by how they
+    read.
+#}
+{% macro _events_in_sequence(fields) %}
+    {% set selected = [collapsing._column_list(fields | map(attribute='name') | list)] %}
+    {% for field in fields if collapsing._has_collation(field.dtype) %}
+        {% do selected.append('cast(' ~ adapter.quote(field.name) ~ ' as string) as ledger_text_' ~ loop.index) %}
+    {% endfor %}
+    {{ return('sort_array(collect_list(struct(' ~ selected | join(', ') ~ ')))') }}
+{% endmacro %}
 
 
 {# Returns a struct of what a key is before its events: its last state, or NULLs. #}
@@ -105,6 +118,7 @@ named_struct(
         {% set value = collapsing._over_wider(settings, field.name, kept, 'integers' if is_integer else 'decimals') %}
         {% set in_doubles = collapsing._over_wider(settings, field.name, kept, 'doubles') %}
     {% endif %}
+    {% do collapsing._check_keeps_digits(settings, field, kept, value or sql) if field.dtype.startswith('decimal') %}
     {% set wrong, fitted = [], 'try_cast(value as ' ~ type ~ ')' %}
     {% set exact = collapsing._sql_is_exact_in_doubles(settings, field.name, kept) if is_integer and in_doubles else none %}
     {% set fitted = 'if(' ~ exact ~ ', try_cast(wide as ' ~ type ~ '), ' ~ fitted ~ ')' if exact else fitted %}
@@ -122,6 +136,26 @@ named_struct(
             "ledger '" ~ settings.model ~ "': what 'combine." ~ field.name ~ "' makes of two rows does not fit the type " ~ field.dtype
         ) ~ ', ' ~ fitted ~ '))[0]'
     ) }}
+{% endmacro %}
+
+
+{#
+    Raises an error where the SQL that combines a decimal, `value` over old and new, has fewer digits after the point than its column: where a result
+    could need more than 38 digits, Spark leaves out the last ones without an error. Asked once a run.
+#}
+{% macro _check_keeps_digits(settings, field, columns, value) %}
+    {% do return(none) if not execute %}
+    {% set known = settings.setdefault('types_of_combined', {}) %}
+    {% if field.name not in known %}
+        {% set rows = collapsing._two_rows('old', columns, 'new', columns) %}
+        {% do known.update({field.name: collapsing._types_of_sql([value], rows)[0]}) %}
+    {% endif %}
+    {% set type, digits = known[field.name], field.dtype.split(',')[1].rstrip(')') | int %}
+    {{ collapsing._raise_setting(
+        settings.model, 'combine.' ~ field.name, 'SQL that keeps the ' ~ digits ~ ' digits after the point of ' ~ field.dtype
+        ~ '. Spark gives it the type ' ~ type ~ ', because it could need more than 38 digits: cast its numbers to types with fewer digits',
+        settings.combine[field.name]
+    ) if type.startswith('decimal(38,') and type.split(',')[1].rstrip(')') | int < digits }}
 {% endmacro %}
 
 

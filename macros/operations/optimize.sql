@@ -40,13 +40,10 @@
     {% set settings = collapsing._ledger_settings(node) if kind == 'ledger' %}
     {% do collapsing._check_optimizable(settings) if settings %}
     {% do collapsing._check_not_fed_on(node, 'optimized') if settings %}
-    {#- by policy, _why_left_out has already left out a ledger of other rules or with a wrong manifest -#}
-    {% set described = collapsing._describe(relation) if settings %}
-    {% if settings and not policy %}
-        {% do collapsing._check_no_changed_rules(node.name, collapsing._changed_since(described, settings)) %}
-        {% set wrong = collapsing._wrong_manifest_of(relation, settings, described) %}
-        {% do collapsing._raise(node.name, wrong) if wrong %}
-    {% endif %}
+    {% set described = collapsing._describe(relation) %}
+    {#- by policy, _why_left_out has already left out what an operation must not write to -#}
+    {% do collapsing._check_operable(node.name, relation, settings, described) if not policy %}
+    {% do collapsing._check_retention_sql(settings, described.columns) if settings %}
     {% set batches = collapsing._batches_of(relation) %}
     {% set due = collapsing._due_by_policy(node, relation, settings, batches, keep_batches, policy, dry_run) %}
     {% set note = ' (dry run: nothing was changed)' if dry_run and due.is_due else '' %}
@@ -111,11 +108,13 @@
     {% set lock = collapsing._lock_on(relation) if not collapsing._is_sole_writer() else {'run': none} %}
     {% do return('it is being written by the dbt run ' ~ lock.run)
         if lock.run is not none and not collapsing._is_stale(lock.since) %}
+    {% set described = collapsing._describe(relation) %}
+    {% do return('its table is not one that this package has created, in the format of the model')
+        if not collapsing._is_appendable(relation, described) %}
     {% do return(none) if kind == 'projection' %}
     {% set settings = collapsing._ledger_settings(node) %}
     {% do return("without the setting 'block' its runs would append again what optimize leaves out")
         if collapsing._keeps_what_it_reads(settings) %}
-    {% set described = collapsing._describe(relation) %}
     {% do return('its rows were folded by other settings') if collapsing._changed_since(described, settings) %}
     {% set wrong = collapsing._wrong_manifest_of(relation, settings, described) %}
     {% do return(wrong) if wrong %}

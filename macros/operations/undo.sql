@@ -9,9 +9,7 @@
         {% do collapsing._check_undo(node, settings, batch, {'redo': redo, 'unread': unread, 'dry_run': dry_run}) %}
         {% set ledger = collapsing._built_relation(node) %}
         {% set described = collapsing._describe(ledger) %}
-        {% do collapsing._check_no_changed_rules(node.name, collapsing._changed_since(described, settings)) %}
-        {% set wrong = collapsing._wrong_manifest_of(ledger, settings, described) %}
-        {% do collapsing._raise(node.name, wrong) if wrong %}
+        {% do collapsing._check_operable(node.name, ledger, settings, described) %}
         {% do collapsing._acquire_lock(node.name, ledger) if not dry_run %}
         {% set batches = collapsing._batches_of(ledger) %}
         {% set undo = collapsing._plan_undo(batches, collapsing._manifest_of(ledger, batches), batch, redo) %}
@@ -38,8 +36,13 @@
     {% set newest, undone = counting | last if counting else 0, manifest.undone | rejectattr(1, 'in', manifest.undos) | list %}
     {% set open = undone | selectattr(0, 'gt', [newest, batches.base if batches else 0] | max) | list %}
     {% if redo %}
+        {% set last = batches.later | last if batches and batches.later else none %}
         {#- a redo that is asked for again brings nothing more back -#}
-        {% set is_done = batches and batches.later and batches.later[-1] in manifest.undos %}
+        {% set is_done = last in manifest.undos and last not in undone | map('first') | list %}
+        {% do return({
+            'needless': true, 'says': 'batch ' ~ last ~ ' is a redo already: nothing was changed (batch: ' ~ open[0][1]
+            ~ ' brings that batch back too)'
+        }) if is_done and open and batch is none %}
         {% set pair = (open or ([] if is_done else undone)) | first if batch is none
             else undone | selectattr(1, 'equalto', batch) | first %}
         {% if not pair %}

@@ -4,10 +4,11 @@
         {% do collapsing._kind_of(node, 'unlock') %}
         {% do collapsing._check_one_shard(node) %}
         {% set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias) %}
-        {% set lock = collapsing._lock_on(relation) if collapsing._has_schema(relation) else {} %}
+        {% set has_schema = collapsing._has_schema(relation) %}
+        {% set lock = collapsing._lock_on(relation) if has_schema else {} %}
         {#- of a run that died while it replaced a stale lock -#}
         {% set takeover = collapsing._beside(relation, 'takeover') %}
-        {% do adapter.drop_relation(takeover) if load_relation(takeover) is not none %}
+        {% do adapter.drop_relation(takeover) if has_schema and collapsing._lock_on(relation, 'takeover').run %}
         {% if not lock.run %}
             {% do collapsing._say(node.name, 'it is not locked') %}
         {% else %}

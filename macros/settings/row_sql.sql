@@ -66,10 +66,17 @@
 
 {# Raises an error where SQL of `combine` or `tombstone_retention` cannot be evaluated, before anything is written. #}
 {% macro _check_ledger_sql(settings, columns) %}
-    {% set kept, other = collapsing._kept_columns(columns, settings), [{'name': 'ledger_other', 'dtype': 'int'}] %}
+    {% set kept = collapsing._kept_columns(columns, settings) %}
     {% for name in settings.combine %}
         {% do collapsing._check_combined(settings, name, kept) %}
     {% endfor %}
+    {% do collapsing._check_retention_sql(settings, columns) %}
+{% endmacro %}
+
+
+{# Raises an error where the SQL of `tombstone_retention` cannot be subtracted from a version, one of `columns`. #}
+{% macro _check_retention_sql(settings, columns) %}
+    {% set other = [{'name': 'ledger_other', 'dtype': 'int'}] %}
     {% if settings.tombstone_retention is not none %}
         {#- it is subtracted from the greatest version of many rows: it names no column of one -#}
         {% set version = columns | selectattr('name', 'equalto', settings.version[0]) | first %}

@@ -57,6 +57,16 @@
 {% endmacro %}
 
 
+{# Raises an error where a table beside another one, which is about to be dropped, has no column that the package gives it. #}
+{% macro _check_own(relation, column) %}
+    {% set types = collapsing._types_of(relation) %}
+    {{ collapsing._raise(
+        relation.identifier, 'the table ' ~ relation ~ ', which a run would drop, is not one that this package has created: it has no column '
+        ~ column ~ '. Give it another name, or the model'
+    ) if types and column not in types }}
+{% endmacro %}
+
+
 {# Returns whether the schema of a relation is there. #}
 {% macro _has_schema(relation) %}
     {% set schemas = collapsing._rows_of('show databases' ~ (' in ' ~ adapter.quote(relation.database) if relation.database)) %}

@@ -188,6 +188,12 @@
     {{ collapsing._raise(
         model.name, 'the config file_format must be one of parquet, delta, iceberg, in small letters; given: ' ~ format
     ) if format not in ['parquet', 'delta', 'iceberg'] }}
+    {% for name, value in (config.get('tblproperties') or {}).items() if format == 'delta' %}
+        {{ collapsing._raise(
+            model.name, 'the property ' ~ name ~ ' keeps Delta from replacing rows, as an optimize does with those that a base stands for:'
+            ~ ' leave it out of tblproperties'
+        ) if name | lower == 'delta.appendonly' and value | string | lower == 'true' }}
+    {% endfor %}
 {% endmacro %}
 
 

@@ -48,6 +48,7 @@ insert overwrite table {{ relation }} partition (ledger_batch)
         {% set folder = collapsing._describe(relation).details.Location ~ '/ledger_batch=' ~ number %}
         {% do collapsing._set_location(dropped, number, folder) %}
     {% endfor %}
+    {% do collapsing._check_own(dropped, 'nothing') %}
     {% do collapsing._parquet_drop(dropped) %}
     {% do collapsing._create_dropped(dropped) %}
     {% do collapsing._execute('alter table ' ~ dropped ~ ' add partition (ledger_batch = ' ~ -upto ~ ')') %}
@@ -145,9 +146,11 @@ insert overwrite table {{ relation }} partition (ledger_batch)
 
 {# Drops a table, if there is one, and creates it empty. #}
 {% macro _parquet_recreate(relation, columns, properties) %}
+    {% set dropped = collapsing._beside(relation, 'dropped') %}
+    {% do collapsing._check_own(dropped, 'nothing') %}
     {% do collapsing._parquet_drop(relation) %}
     {#- it owns folders in that of the table, which the new one is going to write to -#}
-    {% do collapsing._parquet_drop(collapsing._beside(relation, 'dropped')) %}
+    {% do collapsing._parquet_drop(dropped) %}
     {% do collapsing._execute(
         collapsing._create_table('create table', relation, columns, properties, {'partitionOverwriteMode': 'dynamic'})
     ) %}

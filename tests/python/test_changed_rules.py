@@ -9,7 +9,7 @@ import pytest
 from support.dbt_project import VIEW, DbtProject, given, model, statement_of
 from support.failpoint import Failpoint
 from support.lives import operate
-from support.targets import WITH_LOG
+from support.targets import PLAIN, WITH_LOG
 
 REPLACING = {"engine": "replacing", "key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 VERSIONED = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
@@ -132,7 +132,7 @@ def test_a_ledger_is_not_dropped_for_what_takes_its_name(project, body: str) -> 
     project.write("models/parted.sql", model("ledger(ref('stage_parted'))", LEDGERS["parted"]))
 
 
-def test_a_tombstone_that_keeps_older_rows_of_later_batches_out_is_not_forgotten(project) -> None:
+def test_a_tombstone_that_keeps_older_rows_of_later_batches_out_is_not_forgotten(project, capsys) -> None:
     """It is 10 versions older than the greatest one that is a number."""
     rows = ["1, 0, false, null, 0, '5', 0", "3, 0, true, null, 0, '95', 0", "4, 0, false, null, 0, 'NaN', 0"]
     later = ["1, 0, true, null, 0, '6', 0", "2, 0, false, null, 0, '100', 0"]
@@ -146,6 +146,12 @@ def test_a_tombstone_that_keeps_older_rows_of_later_batches_out_is_not_forgotten
     assert operate(project, "optimize", model="forgetting").success
     assert project.rows("select id from live_forgetting order by 1") == [(2,), (4,)]
     assert project.rows("select id, ledger_sign from forgetting order by 1") == [(2, 1), (3, 0), (4, 1)]
+    # an optimize checks what no run has checked yet
+    wrong = LEDGERS["forgetting"] | {"tombstone_retention": "unix_timestamp()"}
+    project.write("models/forgetting.sql", model("ledger(ref('stage_forgetting'))", wrong))
+    assert not operate(project, "optimize", model="forgetting").success
+    assert "model 'forgetting': setting 'tombstone_retention' must be SQL" in " ".join(capsys.readouterr().out.split())
+    project.write("models/forgetting.sql", model("ledger(ref('stage_forgetting'))", LEDGERS["forgetting"]))
 
 
 def test_events_are_combined_in_the_order_of_versions_whatever_block_comes_first(project) -> None:
@@ -310,16 +316,43 @@ def test_a_table_that_the_package_has_not_created_is_told_of(project, target: st
             assert f"the table kept.{name} is not one that this package has created, in the format of the model" in said
     for name in ("taken", "taken_sums"):
         project.sql(f"drop table kept.{name}")
+    beside = "kept.taken__dropped" if target in PLAIN else "kept.taken__rejects"
+    project.sql(f"create table {beside} using {target if target in WITH_LOG else 'parquet'} as select 1 as precious")
+    said = " ".join(project.fails("run", "--select", "taken").split())
+    assert f"the table {beside}, which a run would drop, is not one that this package has created" in said
+    project.sql(f"drop table {beside}")
+    for name in ("taken", "taken_sums"):
         (project.directory / f"models/{name}.sql").unlink()
 
 
+@pytest.mark.only("parquet")  # an append to a table of the others cannot replace it
+def test_no_operation_writes_to_a_copy_that_an_append_would_replace(project, capsys) -> None:
+    """A copy by `create table as` has not the option without which Spark overwrites the whole table."""
+    project.write("models/copied.sql", model("ledger(ref('stage_counted'))", VERSIONED))
+    project.sql("create table kept.copied using parquet partitioned by (ledger_batch) as select * from kept.counted")
+    before = project.rows("select * from kept.copied order by all")
+    for operation in ("undo", "optimize"):
+        assert not operate(project, operation, model="copied").success
+        assert "the table kept.copied is not one that this package has created" in " ".join(capsys.readouterr().out.split())
+    heard: list = []
+    assert operate(project, "optimize", [heard.append], model="copied", batches=1).success
+    assert any("copied: left out: its table is not one that this package has created" in event.info.msg for event in heard)
+    assert before and project.rows("select * from kept.copied order by all") == before
+    (project.directory / "models/copied.sql").unlink()
+    project.sql("drop table kept.copied")
+
+
 def test_a_format_that_the_package_does_not_write_is_refused(project) -> None:
-    project.write("models/other.sql", "{{ config(file_format='orc') }}\n" + model("ledger(ref('stage_counted'))", VERSIONED))
-    said = project.fails("run", "--select", "other")
-    assert "model 'other': the config file_format must be one of parquet, delta, iceberg, in small letters; given: orc" in said
+    for config, wrong in (
+        ("file_format='orc'", "the config file_format must be one of parquet, delta, iceberg, in small letters; given: orc"),
+        ("file_format='delta', tblproperties={'delta.appendOnly': true}", "the property delta.appendOnly keeps Delta"),
+    ):
+        project.write("models/other.sql", f"{{{{ config({config}) }}}}\n" + model("ledger(ref('stage_counted'))", VERSIONED))
+        assert f"model 'other': {wrong}" in project.fails("run", "--select", "other")
     (project.directory / "models/other.sql").unlink()
 
 
+@pytest.mark.full
 def test_readers_of_a_ledger_that_was_created_again_are_built_again_though_it_was_optimized(project) -> None:
     """They have read batches of the earlier table alone, under numbers from which the new one goes on."""
     last = project.batches("kept.counted")[-1]

@@ -32,6 +32,9 @@ CITIES = {
         "ledger(ref('notes_arrived'))", {"engine": "replacing", "key": "id", "order_by": "place", "count_decisions": False}
     ),
     "models/notes_live.sql": VIEW + "select * from {{ collapsing.final(ref('notes')) }}",
+    "models/tied_arrived.sql": VIEW + "select id, version, is_deleted, block, city collate utf8_lcase as city, n from values "
+    "(1, 1, false, 'a', 'Riga', 5), (1, 1, false, 'a', 'RIGA', 5) as t (id, version, is_deleted, block, city, n)",
+    "models/tied.sql": model("ledger(ref('tied_arrived'))", LEDGER | {"combine": {"n": "old.n + new.n"}}),
     "models/tests.yml": "models: [{name: wide, data_tests: [collapsing.collapsed]}, "
     "{name: by_city, data_tests: [collapsing.equals_recompute]}]\n",
 }
@@ -62,6 +65,11 @@ def test_a_joined_row_is_taken_back_as_it_was_written(project: DbtProject) -> No
     written = "select cast(city as binary), region, sum(ledger_sign) from collated.wide group by 1, 2 order by 1"
     assert project.rows(written) == [(b"RIGA", "south", 1), (b"Riga", "north", 0)]
     assert set(project.run("test", "--select", "wide", "by_city").values()) == {"pass"}
+
+
+def test_of_events_that_are_equal_but_for_their_spelling_the_first_by_that_is_combined(project: DbtProject) -> None:
+    """As `decisions` tells it, whatever the order in which Spark reads them."""
+    assert project.rows("select cast(city as binary), n from collated.tied where ledger_sign = 1") == [(b"RIGA", 5)]
 
 
 def test_a_text_that_was_corrected_to_an_equal_one_is_new_without_blocks(project: DbtProject) -> None:

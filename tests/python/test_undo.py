@@ -102,6 +102,10 @@ def test_batches_are_taken_back_one_after_the_other_and_come_back_the_same_way(u
     assert project.rows("select * from finals where ledger = 'versioned'") == []
     assert not operate(project, "undo", model="versioned", batch=2, redo=True).success
     _undo(project, "versioned", redo=True)
+    batches, said = project.batches("versioned"), []
+    _undo(project, "versioned", redo=True, callbacks=[lambda event: said.append(event.info.msg)])
+    assert any(f"batch {batches[-1]} is a redo already: nothing was changed (batch: 2 brings" in message for message in said)
+    assert project.batches("versioned") == batches
     _undo(project, "versioned", batch=2, redo=True)
     assert project.rows("select * from finals where ledger = 'versioned' order by all") == after
 
