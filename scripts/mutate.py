@@ -1,13 +1,16 @@
 """Turn each rule of the package around, one at a time, and show that the default tests notice: run by scripts/mutate.
 
-A mutant is a line of SQL in a macro with a comparison, an order or a condition reversed. dbt's unit tests judge it, all in one
-Spark session; where they cannot, the mutant names test files, each of which runs in a process of its own. A mutant that all
+A mutant is a line of SQL in a macro with a comparison, an order or a condition reversed. dbt's unit tests judge it; where they
+cannot, the mutant names test files. All of that is in one Spark session, but for tests of Hive's metastore. A mutant that all
 of them let pass has survived, and so has one whose line is not there any more.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import importlib
+import io
 import os
 import re
 import shutil
@@ -16,16 +19,16 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+from dbt.adapters.spark.connections import SparkCredentials
+from pyspark.sql import SparkSession
 from rich.console import Console
 
 ROOT = Path(__file__).resolve().parents[1]
-sys.path.insert(0, str(ROOT / "tests" / "python"))
-
-from support.dbt_project import DbtProject  # noqa: E402
-from support.sessions import IN_MEMORY, JAVA_OPTIONS, SHORT_LIVED, set_in_sessions  # noqa: E402
 
 
 @dataclass
@@ -245,6 +248,10 @@ MUTANTS = [
     Mutant("operations/status.sql", "| map('int') | sum", "| length", "engines"),
     Mutant("settings/shards.sql", "(not this.identifier.endswith(", "(this.identifier.endswith(", "shards"),
     Mutant("operations/undo.sql", "[] if is_done else undone", "undone if is_done else []", "undo"),
+    Mutant("operations/undo.sql", "if is_done and open and", "if not is_done and open and", "undo"),
+    Mutant("sql/relations.sql", "if types and column not in types", "if types and column in types", "changed_rules"),
+    Mutant(COMBINE, "rstrip(')') | int < digits", "rstrip(')') | int > digits", "row_sql"),
+    Mutant(MANIFEST, "if not collapsing._is_appendable(relation,", "if collapsing._is_appendable(relation,", "changed_rules"),
     Mutant(PLAN, "numbers.append(collapsing._watermark_of_reader(reader, model) or 0)", "numbers.append(0)", "joined"),
     Mutant(
         BATCHES,
@@ -291,7 +298,19 @@ class Court:
         self.copy = folder / "repository"
         ignored = shutil.ignore_patterns(".git", ".local", ".venv*", "target", "__pycache__", "dbt_packages")
         shutil.copytree(ROOT, self.copy, ignore=ignored)
-        self.project = DbtProject(self.copy, self.copy / "profiles", schema="demo", target=folder / "target")
+        # what tests share is that of the copy: it finds the package beside itself
+        sys.path.insert(0, str(self.copy / "tests" / "python"))
+        sessions = importlib.import_module("support.sessions")
+        os.environ |= {"COLLAPSING_LOCAL": str(folder / "local"), "DBT_LOG_PATH": str(folder / "logs"), "DBT_TARGET": "parquet"}
+        os.environ["SPARK_SUBMIT_OPTS"] = " ".join([os.environ.get("SPARK_SUBMIT_OPTS", ""), *sessions.JAVA_OPTIONS]).strip()
+        for stage in ("flight_events", "aircraft_events"):
+            (folder / "local" / "landing" / stage).mkdir(parents=True)
+        # what a mutant breaks, Java would print
+        quiet = {"spark.log.level": "OFF"}
+        sessions.set_in_sessions(sessions.SHORT_LIVED | sessions.LOCAL_FILES | sessions.IN_MEMORY | quiet)
+        self.project = importlib.import_module("support.dbt_project").DbtProject(
+            self.copy, self.copy / "profiles", schema="demo", target=folder / "target"
+        )
 
     def catches(self, mutant: Mutant) -> str | None:
         """Return the test that notices a mutant, None where none does."""
@@ -316,12 +335,41 @@ class Court:
 
     def passes(self, name: str) -> bool:
         """Return whether a test file passes on the copy as it is. Raises RuntimeError where nothing of it ran."""
-        command = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", f"tests/python/test_{name}.py"]
-        command += ["--hive"] if name in ON_HIVE else []
-        ran = subprocess.run(command, cwd=self.copy, capture_output=True, text=True, check=False)
-        if ran.returncode not in (0, 1):
-            raise RuntimeError(f"{' '.join(command)} ended with {ran.returncode}: {ran.stdout[-2000:]}{ran.stderr[-2000:]}")
-        return ran.returncode == 0
+        options = ["-q", "-x", "-p", "no:cacheprovider", str(self.copy / "tests" / "python" / f"test_{name}.py")]
+        if name in ON_HIVE:
+            command = [sys.executable, "-m", "pytest", *options, "--hive"]
+            ran = subprocess.run(command, cwd=self.copy, capture_output=True, text=True, check=False)
+            code, said = ran.returncode, ran.stdout + ran.stderr
+        else:
+            with _as_before(), contextlib.redirect_stdout(io.StringIO()) as heard:
+                code, said = int(pytest.main(options)), heard.getvalue()
+        if code == pytest.ExitCode.INTERRUPTED:
+            raise KeyboardInterrupt
+        if code not in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED):
+            raise RuntimeError(f"test_{name}.py ended with {code}: {said[-4000:]}")
+        return code == pytest.ExitCode.OK
+
+
+@contextlib.contextmanager
+def _as_before() -> Iterator[None]:
+    """Leave nothing behind of the tests that run within: environment, settings of sessions, tables, views and what is cached."""
+    environment = dict(os.environ)
+    of_sessions = SparkCredentials.__post_init__, SparkSession.Builder.getOrCreate
+    try:
+        yield
+    finally:
+        SparkCredentials.__post_init__, SparkSession.Builder.getOrCreate = of_sessions
+        os.environ.clear()
+        os.environ.update(environment)
+        spark = SparkSession.builder.getOrCreate()
+        spark.catalog.setCurrentDatabase("default")
+        spark.catalog.clearCache()
+        for table in spark.catalog.listTables():
+            if table.isTemporary:
+                spark.catalog.dropTempView(table.name)
+        for (schema,) in spark.sql("show schemas").collect():
+            if schema != "default":
+                spark.sql(f"drop schema `{schema}` cascade")
 
 
 def _part(text: str) -> tuple[int, int]:
@@ -332,10 +380,22 @@ def _part(text: str) -> tuple[int, int]:
     return int(numbers[1]), int(numbers[2])
 
 
+def _failing(court: Court, tests: list[str]) -> str:
+    """Return what of dbt's unit tests and of some test files fails without a mutant, or did not run."""
+    failing = [] if court.builds() else ["dbt's unit tests"]
+    for name in tests:
+        try:
+            failing += [] if court.passes(name) else [name]
+        except RuntimeError as error:
+            failing.append(str(error))
+    return ", ".join(failing)
+
+
 def main() -> int:
     """Judge the mutants and print one line each; returns 1 where one survives."""
     parser = argparse.ArgumentParser(description=__doc__, prog="scripts/mutate")
     parser.add_argument("--only", default="", metavar="TEXT", help="mutants whose file, text or tests have this")
+    parser.add_argument("--tested", action="store_true", help="leave out the first run of the tests, without a mutant")
     parser.add_argument("--part", type=_part, default=(1, 1), metavar="K/N", help="each N-th mutant, from the K-th on")
     arguments = parser.parse_args()
     first, step = arguments.part
@@ -346,24 +406,10 @@ def main() -> int:
     console = Console(width=150, highlight=False)
     survivors = 0
     with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        os.environ |= {"COLLAPSING_LOCAL": str(folder / "local"), "DBT_LOG_PATH": str(folder / "logs"), "DBT_TARGET": "parquet"}
-        os.environ["SPARK_SUBMIT_OPTS"] = " ".join([os.environ.get("SPARK_SUBMIT_OPTS", ""), *JAVA_OPTIONS]).strip()
-        set_in_sessions(SHORT_LIVED | IN_MEMORY)
-        for stage in ("flight_events", "aircraft_events"):
-            (folder / "local" / "landing" / stage).mkdir(parents=True)
-        court = Court(folder)
-        if not court.builds():
-            console.print("dbt's unit tests fail without any mutant, so no mutant can be judged")
-            return 1
+        court = Court(Path(name))
         tests = sorted({name for mutant in chosen for name in mutant.tests.split()})
-        try:
-            failing = [name for name in tests if not court.passes(name)]
-        except RuntimeError as error:
-            console.print(str(error), markup=False)
-            return 1
-        if failing:
-            console.print(f"these tests fail without any mutant: {', '.join(failing)}, so no mutant can be judged")
+        if failing := _failing(court, [] if arguments.tested else tests):
+            console.print(f"without a mutant these fail, so that none can be judged: {failing}", markup=False)
             return 1
         for number, mutant in enumerate(chosen, 1):
             began = time.monotonic()
@@ -376,8 +422,9 @@ def main() -> int:
             survivors += caught is None
             line = f"{number:3}/{len(chosen)}  {verdict:40}  {mutant.file}: {mutant.old.strip()} -> {mutant.new.strip()}"
             console.print(f"{line}  ({time.monotonic() - began:.0f} s)", markup=False, soft_wrap=True)
-        if not court.builds():
-            console.print("dbt's unit tests fail without a mutant by now: what they caught does not count")
+        # what one mutant left behind could have failed the tests of the next
+        if failing := _failing(court, tests):
+            console.print(f"without a mutant these fail by now, so that what they caught does not count: {failing}", markup=False)
             return 1
     console.print(f"{len(chosen) - survivors} of {len(chosen)} mutants caught")
     return 1 if survivors else 0
