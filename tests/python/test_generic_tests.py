@@ -373,6 +373,7 @@ def test_complete_warns_of_a_stage_that_the_ledger_does_not_read(broken) -> None
     assert says in " ".join(str(warned).split())
 
 
+@pytest.mark.full
 def test_what_a_run_appends_while_a_test_reads_is_no_finding(broken) -> None:
     """A test has been compiled, and a run commits before its query reads."""
     project, _ = broken

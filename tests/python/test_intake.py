@@ -88,6 +88,7 @@ def intake(make_project, macros_alone: Path, tmp_path_factory: pytest.TempPathFa
     return project
 
 
+@pytest.mark.full
 def test_every_type_can_be_a_key_and_any_text_a_token(intake, spark) -> None:
     """Values that could end a literal, look like another value, or sort unlike their text."""
     texts = ["", " ", "a", "A", "it's", 'say "x"', "back\\slash", "line\nbreak", "%s {{ x }}", "é", "e\u0301", "\U0001f600"]
@@ -212,6 +213,7 @@ def test_a_block_that_lands_in_the_middle_of_a_run_is_left_whole_for_the_next_on
     assert arriving.rows(f"{last} group by 1") == [(during, 2)]
 
 
+@pytest.mark.full
 def test_without_blocks_a_row_that_lands_in_the_middle_of_a_run_is_looked_up_or_waits(intake) -> None:
     """Its key is outside of the range in which the run looks keys up: folded by this run, it would have two state rows."""
     intake.sql("create table intake.rolling (id bigint, version int) using parquet")

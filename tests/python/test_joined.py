@@ -408,9 +408,10 @@ def test_optimize_waits_for_a_joined_reader_and_status_tells_of_it(small: DbtPro
     operate(project, "status", model="shops")
     assert f"{'joined ledger wide':28} has read up to batch {read} of {read + 1}, 1 behind" in capsys.readouterr().out
     count = len(project.batches("small.shops")) - 1
-    said: list[str] = []
-    assert operate(project, "optimize", [lambda event: said.append(event.info.msg)], model="shops", dry_run=True).success
-    assert f"collapsing: shops: batches after the base to fold: {count} (dry run: nothing was changed)" in said
+    if full:
+        said: list[str] = []
+        assert operate(project, "optimize", [lambda event: said.append(event.info.msg)], model="shops", dry_run=True).success
+        assert f"collapsing: shops: batches after the base to fold: {count} (dry run: nothing was changed)" in said
     assert operate(project, "optimize", model="shops").success
     assert project.batches("small.shops") == [-read, read + 1]
     operate(project, "status", format="json")
@@ -431,7 +432,7 @@ def test_optimize_waits_for_a_joined_reader_and_status_tells_of_it(small: DbtPro
         project.run("run", "--select", "then")
         assert project.rows("select * from small.then order by 1") == before
         (project.directory / "models" / "then.sql").unlink()
-    assert list(project.run("test", "--select", "wide", "sums").values()) == ["pass", "pass"]
+        assert list(project.run("test", "--select", "wide", "sums").values()) == ["pass", "pass"]
 
 
 def _check_rebuilt_for_settings(project: DbtProject, run: Callable, live: Callable, last: int) -> None:
@@ -489,11 +490,12 @@ def test_what_is_rebuilt_and_why(small: DbtProject, full: bool) -> None:
     everything = "run", "--select", "shops", "wide", "sums", "live"
     assert "shops has been rebuilt" in run(*everything) and live() == kept
     assert project.batches("small.shops")[0] > 1  # its readers remember its numbers, where nothing else does
-    _copy(project, "shops")
-    ledger = {"key": "shop_id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
-    project.write("models/shops.sql", "{{ config(alias='shops_moved') }}\n" + model("ledger(ref('stage_shops'))", ledger))
-    assert "the ledgers that it reads are not those" in run(), "batch numbers alone do not tell two tables apart"
-    assert live() == kept
+    if full:
+        _copy(project, "shops")
+        ledger = {"key": "shop_id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
+        project.write("models/shops.sql", "{{ config(alias='shops_moved') }}\n" + model("ledger(ref('stage_shops'))", ledger))
+        assert "the ledgers that it reads are not those" in run(), "batch numbers alone do not tell two tables apart"
+        assert live() == kept
 
 
 def test_a_projection_of_another_table_is_built_again(small: DbtProject) -> None:

@@ -132,9 +132,9 @@ def test_shards_that_were_built_in_different_ways_are_not_added_up(folded: DbtPr
     folded.sql(f"alter table {path}_of_now rename to {path}")
 
 
-def test_each_shard_passes_the_tests_of_the_package(folded: DbtProject, full: bool) -> None:
-    """By default the one that was optimized."""
-    for shard in range(SHARDS if full else 1):
+@pytest.mark.full
+def test_each_shard_passes_the_tests_of_the_package(folded: DbtProject) -> None:
+    for shard in range(SHARDS):
         said = folded.run("test", variables={"collapsing_shard": shard})
         assert len(said) == 3 and set(said.values()) == {"pass"}
 

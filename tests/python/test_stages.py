@@ -82,6 +82,7 @@ def test_small_integers_are_kept_in_the_types_that_the_format_has(staged, target
     assert dict(row[:2] for row in project.rows("describe sized"))["ledger_sign"] == kept
 
 
+@pytest.mark.full
 def test_settings_name_columns_in_letters_of_either_case(staged) -> None:
     project = staged
     project.sql(f"create table staged.letters ({COLUMNS}) using parquet")

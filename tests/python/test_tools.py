@@ -329,21 +329,21 @@ def _generate(project: DbtProject, capsys, stage: str) -> dict[str, str]:
     return dict(zip(parts[::2], parts[1::2], strict=True))
 
 
-def test_what_generate_prints_runs_as_it_is(generated, capsys, full: bool) -> None:
-    """By default for one stage of the three."""
-    stages = ("stg_parcels", "feed.changes", *(["colours"] if full else []))
+@pytest.mark.full
+def test_what_generate_prints_runs_as_it_is(generated, capsys) -> None:
+    stages = ("stg_parcels", "feed.changes", "colours")
     files = {stage: _generate(generated, capsys, stage) for stage in stages}
     assert [path.removeprefix("models/") for path in files["feed.changes"]] == [
         *("changes_events.sql", "changes_ledger.sql", "changes_final.sql"),
         *("changes_by_net_amount_projection.sql", "changes_by_net_amount.sql", "changes_final.yml"),
     ]
-    printed = {path: text for stage in (files if full else ("stg_parcels",)) for path, text in files[stage].items()}
+    printed = {path: text for stage in files for path, text in files[stage].items()}
     for path, text in printed.items():
         generated.write(path, text)
     models = {PurePath(path).stem for path in printed}
     built = generated.run("build", "--select", *models)
     assert {PurePath(path).stem for path in printed if path.endswith(".sql")} <= set(built)
-    assert len(built) == 28 or not full
+    assert len(built) == 28
     assert (
         built["collapsing_collapsed_parcels_ledger_"]
         == built["collapsing_equals_recompute_parcels_by_status_projection_"]
