@@ -68,7 +68,7 @@ def _batches(project, ledger: str) -> list[int]:
     return [row[0] for row in project.rows(f"select distinct ledger_batch from {ledger} order by 1")]
 
 
-def test_each_engine_is_optimized_after_an_optimize_that_died(shrunk, every: list[str], target: str, full: bool) -> None:
+def test_each_engine_is_optimized_after_an_optimize_that_died(shrunk, every: list[str], target: str) -> None:
     """By default one dies of events and one of rows that carry their sign, which are optimized by other rules."""
     project, life = shrunk
     last = {ledger: _batches(project, ledger)[-1] for ledger in every}
@@ -76,7 +76,7 @@ def test_each_engine_is_optimized_after_an_optimize_that_died(shrunk, every: lis
     begins = "insert overwrite table shrunk.{} partition" if target in PLAIN else "insert into shrunk.{} replace where"
     tombstones = "select id, version from versioned where ledger_sign = 0 and id is not null order by id"
     deleted = project.rows(tombstones)
-    _die(project, every if full else ["versioned", "signed"], begins, 1)
+    _die(project, every, begins, 1)
     life.check(project.rows, every)
     for ledger in every:
         _optimize(project, ledger)
@@ -90,15 +90,14 @@ def test_each_engine_is_optimized_after_an_optimize_that_died(shrunk, every: lis
     ]
 
 
-def test_batches_are_folded_upon_a_base(shrunk, every: list[str], full: bool) -> None:
+def test_batches_are_folded_upon_a_base(shrunk, every: list[str]) -> None:
     project, life = shrunk
-    ledgers = every if full else ["versioned", "signed"]
     fold_next(project, life, *ONE)
-    fold_next(project, life, *built(ledgers))
-    life.check(project.rows, ledgers)
+    fold_next(project, life, *built(every))
+    life.check(project.rows, every)
     # and by views that are made now, which know that there is a base
     project.run("run", "--select", "finals")
-    life.check(project.rows, ledgers)
+    life.check(project.rows, every)
     assert _batches(project, "versioned") == [-3, 4, 5]
     assert _batches(project, "signed") == [-2, 3]
 
@@ -112,7 +111,7 @@ def test_a_state_older_than_the_base_is_refused(shrunk) -> None:
     assert "changes after=3 are gone: the ledger was optimized or rebuilt at a later batch, 4" in said["changed"]
 
 
-def test_a_view_over_an_older_state_says_that_it_is_gone(shrunk, every: list[str], full: bool) -> None:
+def test_a_view_over_an_older_state_says_that_it_is_gone(shrunk, every: list[str]) -> None:
     project, life = shrunk
     project.run("run", "--select", "before")
     assert project.rows("select * from before")
@@ -120,7 +119,7 @@ def test_a_view_over_an_older_state_says_that_it_is_gone(shrunk, every: list[str
     for seen in ("", " where id = -1"):  # also where no file can have what is asked for
         with pytest.raises(Exception, match="versioned has no state as_of=4 any more"):
             project.rows(f"select * from before{seen}")
-    life.check(project.rows, every if full else ["versioned", "signed"])
+    life.check(project.rows, every)
 
 
 @contextmanager
