@@ -68,7 +68,8 @@
                 ~ ', and in the name of a field is a colon, which cannot be told from the one before its type: rename the field in a view'
             ) }}
         {% elif column.name in [settings.sign, settings.is_deleted]
-            and not modules.re.match('(boolean|tinyint|smallint|int|bigint|float|double)$|decimal|string|varchar|char', column.dtype) %}
+            and not modules.re.match('(boolean|tinyint|smallint|int|bigint|float|double)$|decimal', column.dtype)
+            and not collapsing._is_text_type(column.dtype) %}
             {{ collapsing._raise_setting(
                 settings.model, 'sign' if column.name == settings.sign else 'is_deleted', 'a column of numbers, booleans or text', column.name ~ ', which is ' ~ column.dtype
             ) }}

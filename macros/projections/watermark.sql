@@ -162,7 +162,7 @@
 
 {# Warns about SQL that makes timestamps of text: of a time of day alone Spark makes one of the day on which it is asked. #}
 {% macro _warn_of_times_of_day(setting, given, condition, columns) %}
-    {% for column in columns if modules.re.match('string|varchar|char', column.dtype) %}
+    {% for column in columns if collapsing._is_text_type(column.dtype) %}
         {% set read = modules.re.escape(column.name) ~ '#\\d+' %}
         {% do collapsing._warn(
             model.name, "setting '" ~ setting ~ "' makes a timestamp of the text '" ~ column.name ~ "': one such as 08:15 would be of today, and tomorrow"

@@ -83,7 +83,7 @@
         {{ collapsing._raise(
             settings.model, "setting 'tombstone_retention' is subtracted from the greatest version, and '" ~ version.name ~ "' is " ~ version.dtype
             ~ ": what Spark makes of text depends on the session's time zone. Let the stage give it as a number or a timestamp"
-        ) if modules.re.match('string|varchar|char', version.dtype) }}
+        ) if collapsing._is_text_type(version.dtype) }}
         {% do collapsing._check_row_sql(
             settings.model, 'tombstone_retention',
             'cast(null as ' ~ collapsing._ddl_type(version.dtype) ~ ') - (' ~ settings.tombstone_retention ~ ')',

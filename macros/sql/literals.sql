@@ -59,9 +59,9 @@
 {% endmacro %}
 
 
-{# Returns whether a type is text. #}
+{# Returns whether a type is text, of a collation too. #}
 {% macro _is_text_type(dtype) %}
-    {{ return(dtype == 'string' or dtype.startswith('varchar') or dtype.startswith('char')) }}
+    {{ return(dtype.startswith(('string', 'varchar', 'char'))) }}
 {% endmacro %}
 
 
@@ -77,11 +77,11 @@
 {% endmacro %}
 
 
-{# Returns whether a type can be written as a literal that prunes files: floats do not order as their statistics do. #}
+{# Returns whether a type can be written as a literal that prunes files: floats and collated text do not order as their statistics do. #}
 {% macro _is_bounded_type(dtype) %}
     {{ return(
         collapsing._integer_bits(dtype) is not none or dtype == 'timestamp_ntz' or dtype.startswith('decimal')
-        or collapsing._is_text_type(dtype)
+        or collapsing._is_text_type(dtype) and not collapsing._has_collation(dtype)
     ) }}
 {% endmacro %}
 

@@ -9,6 +9,7 @@
     {% do return(none) if collapsing._is_sole_writer() %}
     {% set lock = collapsing._create_lock(relation) %}
     {% if lock.run is none %}
+        {% do collapsing._check_own(collapsing._beside(relation, 'lock'), 'nothing') %}
         {{ collapsing._raise(name, relation ~ ' was being written by another run that has just ended: run it again') }}
     {% elif lock.run != invocation_id and collapsing._is_stale(lock.since) %}
         {% set lock = collapsing._take_over(name, relation, lock) %}

@@ -42,13 +42,13 @@ insert overwrite table {{ relation }} partition (ledger_batch)
 #}
 {% macro _parquet_write_base(relation, upto, sql) %}
     {% set dropped = collapsing._beside(relation, 'dropped') %}
+    {% do collapsing._check_own(dropped, 'nothing') %}
     {% set begun = collapsing._parquet_batches(dropped) if load_relation(dropped) is not none else [] %}
     {% set registered = collapsing._parquet_batches(relation) if begun else [] %}
     {% for number in begun if number < 0 and number not in registered %}
         {% set folder = collapsing._describe(relation).details.Location ~ '/ledger_batch=' ~ number %}
         {% do collapsing._set_location(dropped, number, folder) %}
     {% endfor %}
-    {% do collapsing._check_own(dropped, 'nothing') %}
     {% do collapsing._parquet_drop(dropped) %}
     {% do collapsing._create_dropped(dropped) %}
     {% do collapsing._execute('alter table ' ~ dropped ~ ' add partition (ledger_batch = ' ~ -upto ~ ')') %}
