@@ -77,7 +77,7 @@
     its column; text that is no such value is an error, for outside of ANSI mode it would be NULL, or another value, without a word.
 #}
 {% macro _sql_is_given_key(model_name, settings, columns, key) %}
-    {% set conditions, checks, wrongs = [], [], [] %}
+    {% set conditions, checks, wrongs, casts, shard = [], [], [], [], collapsing._shard_of_run() %}
     {% for value in collapsing._values_of_key(model_name, settings.key, key) %}
         {% set name = settings.key[loop.index0] %}
         {% set dtype = collapsing._ddl_type((columns | selectattr('name', 'equalto', name) | first).dtype) %}
@@ -86,11 +86,18 @@
             if '<' in dtype %}
         {% set typed, is_no_value = collapsing._value_of_type(collapsing._text_literal(value | string), dtype) %}
         {% do checks.append(is_no_value) %}
+        {% do casts.append('cast(' ~ typed ~ ' as ' ~ dtype ~ ')') %}
         {% do conditions.append(adapter.quote(name) ~ ' = ' ~ typed) %}
     {% endfor %}
     {% for is_wrong in collapsing._rows_of('select ' ~ checks | join(', '))[0] %}
         {% do collapsing._raise(model_name, 'explain_key: ' ~ wrongs[loop.index0]) if is_wrong %}
     {% endfor %}
+    {% if settings.shards and shard is not none %}
+        {% set own = collapsing._rows_of('select ' ~ collapsing._sql_of_shard(casts | join(', '), settings))[0][0] %}
+        {% do collapsing._raise(
+            model_name, 'explain_key: the key is in shard ' ~ own ~ ", not in shard " ~ shard ~ ": ask with --vars '{collapsing_shard: " ~ own ~ "}'"
+        ) if own != shard %}
+    {% endif %}
     {{ return(conditions | join(' and ')) }}
 {% endmacro %}
 
@@ -217,8 +224,8 @@ states as (
 
 
 {#
-    Returns (SQL for text as a value of a type, SQL that is true where it is none: a decimal is not rounded). Binary is given as base64, as
-    the life of a key shows it.
+    Returns (SQL for text as a value of a type, SQL that is true where it is none: a decimal is not rounded, and of a date no part is
+    left out, for which Spark would take the first day or today). Binary is given as base64, as the life of a key shows it.
 #}
 {% macro _value_of_type(text, dtype) %}
     {% set value = text if collapsing._is_text_type(dtype) else 'try_to_binary(' ~ text ~ ", 'base64')" if dtype == 'binary'
@@ -226,5 +233,7 @@ states as (
     {% set scale = (modules.re.search('^decimal\\(\\d+,\\s*(\\d+)', dtype) or [none, none])[1] %}
     {% set is_rounded = ' or length(regexp_extract(trim(' ~ text ~ "), '[.]([0-9]*?)0*$', 1)) > " ~ scale
         ~ ' or ' ~ text ~ " rlike '[eE]' and try_cast(" ~ text ~ ' as double) <> cast(' ~ value ~ ' as double)' if scale is not none %}
-    {{ return((value, value ~ ' is null' ~ is_rounded)) }}
+    {% set is_partial = ' or not ' ~ text ~ " rlike '^\\\\s*[+-]?[0-9]{4,}-[0-9]{1,2}-[0-9]{1,2}'"
+        if dtype.startswith(('date', 'timestamp')) %}
+    {{ return((value, value ~ ' is null' ~ is_rounded ~ is_partial)) }}
 {% endmacro %}

@@ -167,7 +167,8 @@
 {% macro _check_one_type(side, mine, theirs) %}
     {% set types = [] %}
     {% for dtype in [mine.dtype, theirs.dtype] %}
-        {% do types.append('integer' if collapsing._is_integer(dtype) else 'string' if dtype.startswith('varchar') else dtype) %}
+        {% set text = modules.re.sub('^varchar\\(\\d+\\)', 'string', dtype) %}
+        {% do types.append('integer' if collapsing._is_integer(dtype) else text) %}
     {% endfor %}
     {% if types[0] != types[1] %}
         {{ collapsing._raise(

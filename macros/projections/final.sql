@@ -157,9 +157,10 @@
     {% set scale = [dtype.split(',')[1].rstrip(')') | int + 4, 38] | min %}
     {% set mean = 'decimal(38, ' ~ scale ~ ')' %}
     {% set steps = 10 ** ([6 - scale, 0] | max) %}
+    {% set quotient = 'try_divide(try_cast(' ~ total ~ ' as ' ~ mean ~ '), ' ~ rows ~ (' * ' ~ steps if steps > 1) ~ ')' %}
+    {% set scaled = 'try_multiply(' ~ quotient ~ ', ' ~ steps ~ ')' if steps > 1 else quotient %}
     {{ return(
-        'coalesce(try_cast(try_divide(try_cast(' ~ total ~ ' as ' ~ mean ~ '), ' ~ rows ~ (' * ' ~ steps if steps > 1) ~ ')'
-        ~ (' * ' ~ steps if steps > 1) ~ ' as ' ~ mean ~ '), try_cast(try_divide(' ~ total ~ ', ' ~ rows ~ ') as ' ~ mean ~ '))'
+        'coalesce(try_cast(' ~ scaled ~ ' as ' ~ mean ~ '), try_cast(try_divide(' ~ total ~ ', ' ~ rows ~ ') as ' ~ mean ~ '))'
     ) }}
 {% endmacro %}
 

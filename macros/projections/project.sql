@@ -136,7 +136,9 @@ having count(*) > 0
 
 {# Returns SQL that is computed only in rows of groups, whose grouping set has no column of values; other rows get `otherwise`. #}
 {% macro _of_groups(sql, values, otherwise) %}
-    {{ return('if(grouping_id() = ' ~ (2 ** (values | length) - 1) ~ ', ' ~ sql ~ ', ' ~ otherwise ~ ')' if values else sql) }}
+    {#- a bigint of which all 64 bits are set is -1 -#}
+    {% set all_bits = 2 ** (values | length) - 1 if values | length < 64 else -1 %}
+    {{ return('if(grouping_id() = ' ~ all_bits ~ ', ' ~ sql ~ ', ' ~ otherwise ~ ')' if values else sql) }}
 {% endmacro %}
 
 

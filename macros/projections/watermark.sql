@@ -135,7 +135,7 @@
         {% do expressions.append(['measures.' ~ measure.name, measure.argument, measure.aggregate, measure.function]) %}
     {% endfor %}
     {% set names = columns | map(attribute='name') | list %}
-    {% set rows = collapsing._two_rows('stored', columns, 'ledger_other', [{'name': 'ledger_other', 'dtype': 'int'}]) %}
+    {% set rows = collapsing._two_rows('ledger_one', columns, 'ledger_other', [{'name': 'ledger_other', 'dtype': 'int'}]) %}
     {% for setting, sql, given, function in expressions %}
         {% set is_plain = sql.strip('`') in names + (['*'] if function else []) %}
         {% set condition = sql.strip('`') ~ '#0' if is_plain

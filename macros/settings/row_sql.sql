@@ -19,7 +19,7 @@
     {% set condition = condition ~ (' ' ~ sql if collapsing._is_abbreviated(condition)) %}
     {% if collapsing._is_spark_error(plan) %}
         {% set said = modules.re.match('(?s)\\S*Exception: (.*?)( SQLSTATE|; line |\\n\\W?[A-Z]\\w+ \\[|$)', plan).group(1) %}
-        {% set wrong = 'Spark says: ' ~ modules.re.sub('`ledger_(one|other)`.`ledger_other`, |, `ledger_(one|other)`.`ledger_other`', '', said.split() | join(' ')) %}
+        {% set wrong = 'Spark says: ' ~ modules.re.sub('`ledger_(one|other)`.`ledger_other`, |, `ledger_(one|other)`.`ledger_other`', '', said.split() | join(' ')) | replace('`ledger_one`.', '') %}
     {% else %}
         {#- the second relation has a column of that name only so that there is one -#}
         {% set wrong = "A row has no column 'ledger_other'" if collapsing._reads_column(condition, 'ledger_other')
@@ -79,6 +79,8 @@
     {% set other = [{'name': 'ledger_other', 'dtype': 'int'}] %}
     {% if settings.tombstone_retention is not none %}
         {#- it is subtracted from the greatest version of many rows: it names no column of one -#}
+        {#- an operation has the spelling of the setting, and the table may have another one -#}
+        {% do collapsing._spell(columns, settings.version[0], {}) %}
         {% set version = columns | selectattr('name', 'equalto', settings.version[0]) | first %}
         {{ collapsing._raise(
             settings.model, "setting 'tombstone_retention' is subtracted from the greatest version, and '" ~ version.name ~ "' is " ~ version.dtype

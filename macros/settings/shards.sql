@@ -47,10 +47,16 @@
 {% endmacro %}
 
 
+{# Returns SQL for the number of a key's shard; `values` is SQL of its columns' types, with commas between. #}
+{% macro _sql_of_shard(values, settings) %}
+    {{ return('pmod(xxhash64(' ~ values ~ '), ' ~ settings.shards ~ ')') }}
+{% endmacro %}
+
+
 {# Returns what can stand behind `from` for the stage's rows of the shard that this run is about: the stage itself without one. #}
 {% macro _rows_of_shard(stage, settings) %}
-    {% set shard, key = collapsing._shard_of_run(), collapsing._column_list(settings.key) %}
-    {% set is_in = 'pmod(xxhash64(' ~ key ~ '), ' ~ settings.shards ~ ') = ' ~ shard %}
+    {% set shard = collapsing._shard_of_run() %}
+    {% set is_in = collapsing._sql_of_shard(collapsing._column_list(settings.key), settings) ~ ' = ' ~ shard %}
     {{ return('(select * from ' ~ stage ~ ' where ' ~ is_in ~ ')' if settings.shards and shard is not none else stage) }}
 {% endmacro %}
 
@@ -98,7 +104,7 @@
     one ledger, whose settings _final_of_table compares, nothing.
 #}
 {% macro _check_tables(node, tables, settings) %}
-    {% set shards, is_split, found, first = collapsing._shards_of(node), collapsing._shard_names(node), [], {} %}
+    {% set shards, is_split, found, first, types = collapsing._shards_of(node), collapsing._shard_names(node), [], {}, {} %}
     {% set is_projection = collapsing._is_projection(node) %}
     {% set property = 'collapsing.projection' if is_projection else 'collapsing.rules' %}
     {% for own in tables if is_split or is_projection %}
@@ -113,19 +119,17 @@
             ~ ': a key may be in two of them. Rebuild that shard with --full-refresh first'
         ) if 'shards' in built and built.shards != shards }}
         {% do collapsing._check_built_as_set(node, table, built) if is_projection %}
-        {% set of_all, types = {'session': built.get('session')}, {} %}
-        {#- the sums of one shard are added up in its types, and those of another might not fit them -#}
-        {% for column in described.columns if is_projection or column.name | lower in settings.key | map('lower') %}
-            {% do types.update({column.name | lower: column.dtype}) %}
+        {% set session, unlike = built.get('session'), [] %}
+        {#- values of one type might not fit another, or lose digits in it; a shard that lacks a column has NULL there -#}
+        {% for column in described.columns if types.setdefault(column.name | lower, column.dtype) != column.dtype %}
+            {% do unlike.append(column.name) %}
         {% endfor %}
-        {% do of_all.update({'types': types}) %}
-        {% do first.update(of_all) if not found and table is not none %}
+        {% do first.update({'session': session}) if not first and table is not none %}
         {{ collapsing._raise(
             node.name, 'its shards do not go together: ' ~ table ~ (
-                ' has keys of another type than ' if not is_projection else ' has columns of other types than ' if first.types != types
-                else ' was built under another time zone or ANSI mode than '
-            ) ~ tables[0] ~ '. Run every shard with the same session settings; if the type of a column has changed, with --full-refresh'
-        ) if first and table is not none and first != of_all }}
+                ' has columns of other types (' ~ unlike | join(', ') ~ ')' if unlike else ' was built under another time zone or ANSI mode'
+            ) ~ ' than ' ~ tables[0] ~ '. Run every shard with the same session settings; if the type of a column has changed, with --full-refresh'
+        ) if unlike or (first and table is not none and first.session != session) }}
         {% do found.append(described) %}
     {% endfor %}
     {{ return(found) }}

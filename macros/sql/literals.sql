@@ -77,7 +77,9 @@
 {% endmacro %}
 
 
-{# Returns whether a type can be written as a literal that prunes files: floats and collated text do not order as their statistics do. #}
+{#
+    Returns whether a type can be written as a literal that prunes files: floats and collated text do not order as their statistics do.
+#}
 {% macro _is_bounded_type(dtype) %}
     {{ return(
         collapsing._integer_bits(dtype) is not none or dtype == 'timestamp_ntz' or dtype.startswith('decimal')

@@ -182,3 +182,14 @@ def test_what_is_no_measure_is_an_error_that_says_why(measured) -> None:
     assert not {
         name: said[name] for name, words in zip(models, [*WRONG.values(), *of_sales], strict=True) if words not in said[name]
     }
+
+
+@pytest.mark.full
+def test_as_many_values_as_spark_groups_by_are_kept_of_all_rows(measured) -> None:
+    measures = {f"m{number}": f"min(id + {number})" for number in range(64)}
+    measured.write("models/widest.sql", model("projection(ref('events'))", {"group_by": [], "measures": measures}))
+    least = "(select min(id) from {{ collapsing.final(ref('events')) }}) as least"
+    measured.write("models/widest_final.sql", VIEW + f"select m0, m63, {least} from {{{{ collapsing.final(ref('widest')) }}}}")
+    measured.run("run", "--select", "widest", "widest_final")
+    [(first, last, least)] = measured.rows("select * from widest_final")
+    assert first == least and last == least + 63

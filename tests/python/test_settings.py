@@ -60,6 +60,11 @@ WRONG_SETTINGS = {
         LEDGER | {"engine": "replacing", "partition_by": "day", "combine": {"label": "new.label"}},
         "settings 'combine' and 'partition_by' exclude each other",
     ),
+    "of_another_table": (
+        "projection(ref('good'))",
+        {"group_by": [], "measures": {"n": "sum(stored.id)"}},
+        "name `stored`.`id` cannot be resolved",
+    ),
     "too_many_values": (
         "projection(ref('good'))",
         {"group_by": ["id"], "measures": {f"m{number}": f"min(id + {number})" for number in range(64)}},

@@ -120,16 +120,29 @@ def test_shards_that_were_built_in_different_ways_are_not_added_up(folded: DbtPr
         folded.sql(f"alter table {path} set tblproperties ('collapsing.projection' = '{changed}')")
         assert says in " ".join(folded.fails("run", "--select", "live_places").split())
     folded.sql(f"alter table {path} set tblproperties ('collapsing.projection' = '{kept}')")
-    # the sums of one shard in another type, as after a change of its stage's
-    folded.sql(f"alter table {path} rename to {path}_of_now")
-    folded.sql(
-        f"create view {path} tblproperties ('collapsing.projection' = '{kept}') as "
-        f"select * except (ledger_sign), cast(ledger_sign as int) as ledger_sign from {path}_of_now"
-    )
-    said = " ".join(folded.fails("run", "--select", "live_places").split())
-    assert "shards.places__shard_1 has columns of other types than shards.places__shard_0" in said
-    folded.sql(f"drop view {path}")
-    folded.sql(f"alter table {path}_of_now rename to {path}")
+    # a column of one shard in another type, as after a change of its stage's
+    of_each = ("places", "live_places", "ledger_sign", "int"), ("by_block", "live_events", "amount", "double")
+    for name, view, column, dtype in of_each:
+        path, what = f"shards.{name}__shard_1", "rules" if name == "by_block" else "projection"
+        [(_, kept)] = folded.rows(f"show tblproperties {path} ('collapsing.{what}')")
+        folded.sql(f"alter table {path} rename to {path}_of_now")
+        folded.sql(
+            f"create view {path} tblproperties ('collapsing.{what}' = '{kept}') as "
+            f"select * except ({column}), cast({column} as {dtype}) as {column} from {path}_of_now"
+        )
+        said = " ".join(folded.fails("run", "--select", view).split())
+        assert f"shards.{name}__shard_1 has columns of other types ({column}) than shards.{name}__shard_0" in said
+        folded.sql(f"drop view {path}")
+        folded.sql(f"alter table {path}_of_now rename to {path}")
+
+
+def test_a_key_is_explained_in_its_shard(folded: DbtProject) -> None:
+    key = list(folded.rows("select stream, id from by_block__shard_1 limit 1")[0])
+    operation, said = ("run-operation", "collapsing.explain_key", "--args", json.dumps({"model": "by_block", "key": key})), []
+    folded.run(*operation, variables={"collapsing_shard": 1})
+    listen = lambda event: said.append(event.info.msg)  # noqa: E731
+    assert not folded.invoke(*operation, variables={"collapsing_shard": 0}, callbacks=[listen]).success
+    assert "the key is in shard 1, not in shard 0: ask with --vars '{collapsing_shard: 1}'" in "".join(said)
 
 
 @pytest.mark.full
