@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from support.dbt_project import VIEW, given, model, values
+from support.dbt_project import VIEW, DbtProject, given, model, values
 
 # name: block, id, version, is_deleted, payload; the place in the block is the place here
 ARRIVALS = {
@@ -71,9 +71,13 @@ EXPECTED = {
 }
 
 
+# Blocks of one key, of which a delete repeats an earlier one.
+AGAIN = "(1, 'b1', false), (2, 'b2', true), (3, 'b3', false), (4, 'b3', true)"
+
+
 @pytest.fixture(scope="module")
-def decided(make_project, full: bool) -> dict[str, dict[str, str]]:
-    """Fold block b1, then b2, never b3; returns {ledger: {name of a staged row: its decision}}."""
+def project(make_project, full: bool) -> DbtProject:
+    """Fold block b1, then b2, never b3, which the ledger `again` alone has folded too."""
     ledgers = [name for name in LEDGERS if full or name not in LATER]
     rows = values((position, *row) for position, row in enumerate(ARRIVALS.values()))
     staged = f"select * from values {rows} as t (position, block, id, version, is_deleted, payload)"
@@ -87,16 +91,29 @@ def decided(make_project, full: bool) -> dict[str, dict[str, str]]:
             f"from {{{{ collapsing.decisions(ref('{name}'), ref('whole_stage')) }}}}"
             for name in ledgers
         ),
+        "models/again_stage.sql": f"{VIEW}select 1 as id, position, block, is_deleted, 'x' as payload "
+        f"from values {AGAIN} as t (position, block, is_deleted) where block <= '{{{{ var('upto') }}}}'",
+        "models/again.sql": model("ledger(ref('again_stage'))", LEDGERS["combined_collapsed"]),
+        "models/again.yml": json.dumps(
+            {"models": [{"name": "again", "data_tests": [{"collapsing.complete": given(stage="ref('again_stage')")}]}]}
+        ),
     }
     project = make_project("decisions", files)
+    again = "again_stage", "again"
     for block in ("b1", "b2"):
-        project.run("run", "--select", "stage", *ledgers, variables={"upto": block})
-    project.run("run", "--select", "whole_stage", "decided", variables={"upto": "b2"})
-    found: dict[str, dict[str, str]] = {name: {} for name in ledgers}
+        project.run("run", "--select", "stage", *ledgers, *again, variables={"upto": block})
+    project.run("run", "--select", "whole_stage", "decided", *again, variables={"upto": "b3"})
+    return project
+
+
+@pytest.fixture(scope="module")
+def decided(project) -> dict[str, dict[str, str]]:
+    """What is decided about each staged row, {ledger: {name of a staged row: its decision}}."""
+    found: dict[str, dict[str, str]] = {}
     names = list(ARRIVALS)
     for ledger, position, decision in project.rows("select ledger, position, decision from decided"):
         name = names[position]
-        assert name not in found[ledger], f"{ledger} decides twice about {name}"
+        assert name not in found.setdefault(ledger, {}), f"{ledger} decides twice about {name}"
         found[ledger][name] = decision
     return found
 
@@ -106,21 +123,8 @@ def test_each_staged_row_has_the_decision_that_its_engine_takes(decided, ledger:
     assert decided[ledger] == EXPECTED[ledger]
 
 
-def test_a_delete_that_repeats_an_earlier_one_takes_part_in_a_combination(make_project) -> None:
+def test_a_delete_that_repeats_an_earlier_one_takes_part_in_a_combination(project) -> None:
     """Without `combine` it would be taken for the replay of a batch; here the key was live again just before it."""
-    rows = "(1, 'b1', false), (2, 'b2', true), (3, 'b3', false), (4, 'b3', true)"
-    staged = f"select 1 as id, position, block, is_deleted, 'x' as payload from values {rows} as t (position, block, is_deleted)"
-    complete = {"name": "combined", "data_tests": [{"collapsing.complete": given(stage="ref('stage')")}]}
-    project = make_project(
-        "repeated",
-        {
-            "models/stage.sql": f"{VIEW}{staged} where block <= '{{{{ var('upto') }}}}'",
-            "models/combined.sql": model("ledger(ref('stage'))", LEDGERS["combined_collapsed"]),
-            "models/combined.yml": json.dumps({"models": [complete]}),
-        },
-    )
-    for block in ("b1", "b2", "b3"):
-        project.run("run", variables={"upto": block})
-    assert set(project.run("test", variables={"upto": "b3"}).values()) == {"pass"}
-    assert project.rows("select decisions['applied'] from combined__history where ledger_batch = 3") == [(2,)]
-    assert project.rows("select sum(ledger_sign) from combined") == [(0,)]
+    assert set(project.run("test", "--select", "again").values()) == {"pass"}
+    assert project.rows("select decisions['applied'] from again__history where ledger_batch = 3") == [(2,)]
+    assert project.rows("select sum(ledger_sign) from again") == [(0,)]

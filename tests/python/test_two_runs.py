@@ -137,7 +137,9 @@ def test_a_stale_lock_is_taken_over_once(make_project, spark) -> None:
         tables = [row[1] for row in project.rows("show tables in raced")]
         assert not [name for name in tables if name.endswith(("__lock", "__takeover"))]
         project.sql("create table raced.raced__lock using parquet as select 1 as precious")
-        assert "the table raced.raced__lock, which a run would drop, is not one that this package has created" in project.fails("run")
+        assert "the table raced.raced__lock, which a run would drop, is not one that this package has created" in project.fails(
+            "run"
+        )
         project.sql("drop table raced.raced__lock")
     spark.conf.unset(driver)  # or later tests would lock
 

@@ -96,7 +96,7 @@ class DbtProject:
         self.schema = schema
         self.target = target
         self._directories = ["--project-dir", str(directory), "--profiles-dir", str(profiles)]
-        self._parsed: dict[str, tuple[list, Manifest]] = {}
+        self._parsed: dict[tuple, Manifest] = {}
 
     def invoke(
         self, *command: str, variables: dict | None = None, callbacks: Sequence[Callable[[EventMsg], None]] = ()
@@ -110,22 +110,23 @@ class DbtProject:
         manifest = None
         # dbt adds an inline query to the project that it has parsed, and finds it there the next time
         if command[0] not in ("deps", "clean", "parse", "debug") and "--inline" not in command:
+            # other variables than those would have dbt parse every file again
             naming = {name: value for name, value in (variables or {}).items() if name in NAMING}
-            files, named = self._files(), json.dumps(naming)
-            if files != self._parsed.get(named, [None])[0]:
-                parsed = self.invoke("parse", variables=variables)
+            state = json.dumps(naming), self._files()
+            if state not in self._parsed:
+                parsed = self.invoke("parse", variables=naming)
                 if not parsed.success:
                     return parsed
-                self._parsed[named] = files, parsed.result
-            manifest = self._parsed[named][1]
+                self._parsed[state] = parsed.result
+            manifest = self._parsed[state]
         return dbtRunner(manifest, [*callbacks]).invoke(["--quiet", "--no-use-colors", *given])
 
-    def _files(self) -> list[tuple[str, int]]:
-        """Return the project's files and when each was written: a parse takes as long as a small run, and few tests write one."""
+    def _files(self) -> tuple[tuple[str, bytes], ...]:
+        """Return the project's files and what is in each: a parse takes as long as a small run, and few tests write one."""
         files = [*self.directory.glob("*.yml")]
         for folder in ("models", "macros", "tests", "seeds"):
             files += self.directory.joinpath(folder).rglob("*.*")
-        return sorted((str(path), path.stat().st_mtime_ns) for path in files)
+        return tuple(sorted((str(path), path.read_bytes()) for path in files if path.is_file()))
 
     def run(self, *command: str, variables: dict | None = None) -> dict[str, str]:
         """Run a dbt command that must succeed; returns {node name: status}. Raises DbtFailed."""
