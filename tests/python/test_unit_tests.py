@@ -1,4 +1,4 @@
-"""dbt's own unit tests of the SQL builders: the named scenarios in models/unit_tests."""
+"""dbt's own unit tests of the SQL builders: models/unit_tests, where a comment names each scenario."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from support.dbt_project import FROM_DBT_1_10, REPOSITORY, DbtProject
 
 pytestmark = [pytest.mark.only("parquet"), FROM_DBT_1_10]  # SQL without tables
 
-SCENARIOS = [
-    scenario["name"]
+UNIT_TESTS = [
+    test["name"]
     for file in (REPOSITORY / "models" / "unit_tests").glob("*.yml")
-    for scenario in yaml.safe_load(file.read_text())["unit_tests"]
+    for test in yaml.safe_load(file.read_text())["unit_tests"]
 ]
 
 
-def test_every_scenario_passes(repository: DbtProject):
+def test_every_unit_test_passes(repository: DbtProject):
     statuses = repository.run("build", "--select", "path:models/unit_tests")
-    ran = {name: status for name, status in statuses.items() if name in SCENARIOS}
-    assert ran == dict.fromkeys(SCENARIOS, "pass")
-    assert len(ran) == len(SCENARIOS)
+    ran = {name: status for name, status in statuses.items() if name in UNIT_TESTS}
+    assert ran == dict.fromkeys(UNIT_TESTS, "pass")
+    assert len(ran) == len(UNIT_TESTS)
