@@ -31,9 +31,9 @@ SPREAD = ", ".join(str(row) for row in [(id_, 1) for id_ in sorted(OLD)] + [(id_
 # a token at the beginning of the calendar, as programs write a time that they do not know
 LOADED_AT = "timestampadd(day, block - 1, timestamp'0001-01-01') as loaded_at"
 
-# states that are asked for and are not there, of `lasting`, then of `timed` and its projection, and what is said of them
+# states that are asked for and are not there, of `timed` and its projection, and what is said of them
 MISSING = {
-    "final(ref('lasting'), as_of=3)": "final has no state as_of=3 yet: the last batch is 2",
+    "final(ref('timed'), as_of=3)": "final has no state as_of=3 yet: the last batch is 2",
     "final(ref('timed'), as_of='2001-01-01')": "final has no state as_of=2001-01-01: the first batch had finished at 20",
     "final(ref('timed'), as_of='2999-01-01')": "no state as_of=2999-01-01 yet: that is in the future, and the last batch is 2",
     "final(ref('timed'), as_of='monday')": 'final\'s as_of must be a batch number or a timestamp; given: "monday"',
@@ -59,10 +59,14 @@ FILES = {
     "models/keeping.sql": model("ledger(ref('stg_lives'))", EVENTS | {"tombstone_retention": "nullif(1, 1)"}),
     "models/refreshed.sql": "{{ config(full_refresh=true) }}\n" + model("ledger(ref('stg_lives'))", EVENTS),
     "models/lasting.sql": model("ledger(ref('stg_lives'))", EVENTS),
-    "models/since.sql": VIEW + "select * from {{ collapsing.changes(ref('lasting'), after=1) }}",
+    **{
+        f"models/{name}.sql": VIEW + "select * from {{ collapsing.changes(ref('lasting'), after=1) }}"
+        for name in ("since", "since_without_rows")
+    },
     "models/stg_signs.sql": VIEW + "select 1 as id, '1d' as sign, 1 as position, 'b' as block",
     "models/signs.sql": model("ledger(ref('stg_signs'))", SIGNED | {"block": "block"}),
     "models/whole.sql": model("ledger(ref('stg_signs'))", SIGNED),
+    "models/whole_auto.sql": model("ledger(ref('stg_signs'))", SIGNED | {"optimize": "auto"}),
     "models/stg_names.sql": f"{VIEW}select * from corners.names",
     "models/Odd_Names.sql": model(
         "ledger(ref('stg_names'))",
@@ -100,6 +104,8 @@ FILES = {
     "models/fed.sql": model("ledger(ref('stg_fed'))", SIGNED | {"block": "block"}),
     "models/timed.sql": model("ledger(ref('stg_lives'))", EVENTS),
     "models/sums_of_timed.sql": model("projection(ref('timed'))", {"group_by": ["version"], "measures": {"n": "count(*)"}}),
+    "models/then.sql": f"{VIEW}select max(version) as version from {{{{ collapsing.final(ref('timed'), as_of=var('moment')) }}}} "
+    "where id = 7",
     "models/counting.sql": model("ledger(ref('stg_many'))", EVENTS | {"on_changed_block": "warn"}),
     "models/trusting.sql": model("ledger(ref('stg_many'))", EVENTS),
     "models/stg_ends.sql": f"{VIEW}select small, big, at, block as version, false as is_deleted, {LOADED_AT} from values {ENDS} "
@@ -112,7 +118,10 @@ FILES = {
     "models/stg_spread.sql": f"{VIEW}select id, date_add(date'2000-01-01', cast(id div 1000 as int)) as day, "
     f"timestamp_seconds(id) as at, block as version, false as is_deleted, block from values {SPREAD} as t (id, block)"
     " where block <= {{ var('upto', 9) }}",
-    "models/spread.sql": model("ledger(ref('stg_spread'))", EVENTS | {"key": ["id", "day", "at"]}),
+    **{
+        f"models/{name}.sql": model("ledger(ref('stg_spread'))", EVENTS | {"key": ["id", "day", "at"]})
+        for name in ("spread", "spread_far")
+    },
     "models/stg_zeros.sql": f"{VIEW}select 1 as id, 1 as position, cast(v as double) as v, block "
     "from values (1, '0.0'), (2, '-0.0') as t (block, v) where block <= {{ var('upto', 9) }}",
     "models/zeros.sql": model("ledger(ref('stg_zeros'))", BY_ARRIVAL),
@@ -248,14 +257,12 @@ def test_a_model_that_always_refreshes_does_not_lose_blocks(corners) -> None:
     corners.run("run", "--select", "stg_lives", "refreshed")
 
 
-def test_a_state_that_is_not_there_yet_and_changes_that_are_gone_are_errors(corners, full: bool) -> None:
+def test_changes_that_are_gone_are_errors(corners, full: bool) -> None:
     _live(corners, "c", "(4, 1, false)", "lasting")
     _live(corners, "d", "(4, 2, false)", "lasting", "since")
     assert corners.rows("select version, ledger_sign from since order by 2") == [(1, -1), (2, 1)]
-    assert MISSING["final(ref('lasting'), as_of=3)"] in " ".join(corners.fails("run", "--select", "missing_0").split())
-    corners.run("run", "--empty", "--select", "since")
-    assert corners.rows("select * from since") == []
-    corners.run("run", "--select", "since")
+    corners.run("run", "--empty", "--select", "since_without_rows")
+    assert corners.rows("select * from since_without_rows") == []
     assert operate(corners, "optimize", model="lasting").success
     for seen in ("", " where id = -1"):
         with pytest.raises(Exception, match="lasting: changes after=1 are gone"):
@@ -269,12 +276,11 @@ def test_a_state_that_is_not_there_yet_and_changes_that_are_gone_are_errors(corn
 
 
 def test_a_sign_is_the_number_that_it_is_checked_to_be(corners, capsys) -> None:
-    corners.run("run", "--select", "stg_signs", "signs", "whole")
+    said = corners.fails("run", "--select", "stg_signs", "signs", "whole", "whole_auto")
+    assert "model 'whole_auto': it cannot be optimized without the setting 'block'" in " ".join(said.split())
     assert corners.rows("select ledger_sign from signs") == [(1,)]
     assert not operate(corners, "optimize", model="whole").success
-    assert "cannot be optimized without the setting 'block'" in " ".join(capsys.readouterr().out.split())
-    corners.write("models/whole.sql", model("ledger(ref('stg_signs'))", SIGNED | {"optimize": "auto"}))
-    assert "cannot be optimized without the setting 'block'" in corners.fails("run", "--select", "whole")
+    assert "model 'whole': it cannot be optimized without the setting 'block'" in " ".join(capsys.readouterr().out.split())
 
 
 def test_types_and_names_that_meet_words_of_the_package_or_of_spark(corners, part: str) -> None:
@@ -334,15 +340,13 @@ def test_a_ledger_that_feeds_another_by_its_changes_is_neither_optimized_nor_bui
 def test_a_state_is_asked_for_by_its_time(corners) -> None:
     _live(corners, "t1", "(7, 1, false)", "timed")
     ((moment,),) = corners.rows("select cast(finished_at + interval 1 millisecond as string) from timed__history")
-    _live(corners, "t2", "(7, 2, false)", "timed", "sums_of_timed")
-    then = "select max(version) as version from {{ collapsing.final(ref('timed'), as_of='%s') }} where id = 7"
-    corners.write("models/then.sql", VIEW + then % moment)
-    corners.run("run", "--select", "then")
+    corners.sql("insert into corners.events values (7, 2, false, 't2')")
+    missing = [f"missing_{number}" for number in range(len(MISSING))]
+    ran = corners.invoke("run", "--select", "timed", "sums_of_timed", "then", *missing, variables={"moment": moment})
+    assert {node.node.name for node in nodes_of(ran) if str(node.status) == "error"} == {*missing}, messages_of(ran)
     assert corners.rows("select * from then") == [(1,)]
-    _, *says = MISSING.values()
-    models = [f"missing_{number}" for number in range(1, len(MISSING))]
-    said = corners.failures("run", "--select", *models)
-    assert not [words for model, words in zip(models, says, strict=True) if words not in said[model]], said
+    said = {node.node.name: " ".join(str(node.message).split()) for node in nodes_of(ran)}
+    assert not [words for name, words in zip(missing, MISSING.values(), strict=True) if words not in said[name]], said
 
 
 @pytest.mark.full
@@ -360,23 +364,21 @@ def test_a_block_that_changes_after_it_was_folded_is_told_of(corners) -> None:
 
 @pytest.mark.only("parquet", "delta", "iceberg")
 def test_late_keys_of_a_large_ledger_are_looked_up_without_what_lies_between(corners) -> None:
-    """The ledger is as large as its manifest says. A small one has one range of each key column."""
-    lookups: list[list[str]] = []
-    for states in (5_000_000, 10**12):
-        corners.sql("drop table if exists corners.spread")
-        corners.sql("drop table if exists corners.spread__manifest")
-        corners.run("run", "--select", "stg_spread", "spread", variables={"upto": 1})
-        manifest = corners.sql("select * from corners.spread__manifest")
+    """A ledger is as large as its manifest says. The smaller one has one range of each key column."""
+    sizes = {"spread": 5_000_000, "spread_far": 10**12}
+    corners.run("run", "--select", "stg_spread+", variables={"upto": 1})
+    for name, states in sizes.items():
+        manifest = corners.sql(f"select * from corners.{name}__manifest")
         rows = manifest.collect()
         assert [row.states for row in rows if row.block is None] == [len(OLD)]
         larger = [row.asDict() | {"states": states if row.block is None else None} for row in rows]
-        manifest.sparkSession.createDataFrame(larger, manifest.schema).write.insertInto(
-            "corners.spread__manifest", overwrite=True
-        )
-        heard = Statements("model.corners.spread")
-        assert corners.invoke("run", "--select", "stg_spread", "spread", variables={"upto": 2}, callbacks=[heard]).success
-        lookups.append([one for one in heard.heard if "semi join" in one])
-        found = corners.rows("select id, ledger_batch, ledger_sign from corners.spread where ledger_batch = 2")
+        larger = manifest.sparkSession.createDataFrame(larger, manifest.schema)
+        larger.write.insertInto(f"corners.{name}__manifest", overwrite=True)
+    heard = {name: Statements(f"model.corners.{name}") for name in sizes}
+    assert corners.invoke("run", "--select", "stg_spread+", variables={"upto": 2}, callbacks=[*heard.values()]).success
+    lookups = [[one for one in heard[name].heard if "semi join" in one] for name in sizes]
+    for name in sizes:
+        found = corners.rows(f"select id, ledger_batch, ledger_sign from corners.{name} where ledger_batch = 2")
         assert sorted(found) == sorted([(id_, 2, -1) for id_ in LATE] + [(id_, 2, 1) for id_ in LATE | NEW])
     for column in ("id", "day", "at"):
         ranges = [len(re.findall(rf"stored\.`?{column}`? between", one)) for [one] in lookups]
@@ -488,15 +490,22 @@ def test_a_token_is_one_text_in_every_session_and_of_every_scale(corners) -> Non
     assert '\'block\' was "block as number" and is "block as date"' in said
 
 
-def test_a_row_that_is_equal_and_reads_differently_is_an_update(corners) -> None:
-    for upto, shown in ((1, "0.0"), (2, "-0.0")):
-        corners.run("run", "--select", "stg_zeros", "zeros", "live_zeros", variables={"upto": upto})
-        assert corners.rows("select v from live_zeros") == [(shown,)]
+@pytest.fixture(scope="module")
+def seen(corners) -> dict[str, list]:
+    """What two ledgers show after each of two blocks, whose events are equal."""
+    seen: dict[str, list] = {"zeros": [], "equals": []}
+    for upto, views in ((1, ["live_zeros", "live_equals"]), (2, ["decided_equals"])):
+        names = ("stg_zeros", "zeros", "stg_equals", "equals")
+        corners.run("run", "--select", *names, *views, variables={"upto": upto})
+        for name, values in seen.items():
+            values.append(corners.rows(f"select v from live_{name}"))
+    return seen
 
 
-def test_an_equal_event_is_combined_and_said_to_be_applied(corners) -> None:
-    for upto, total in ((1, 5), (2, 10)):
-        names = ("stg_equals", "equals", ("", "live_equals", "decided_equals")[upto])
-        corners.run("run", "--select", *names, variables={"upto": upto})
-        assert corners.rows("select v from live_equals") == [(total,)]
+def test_a_row_that_is_equal_and_reads_differently_is_an_update(seen) -> None:
+    assert seen["zeros"] == [[("0.0",)], [("-0.0",)]]
+
+
+def test_an_equal_event_is_combined_and_said_to_be_applied(corners, seen) -> None:
+    assert seen["equals"] == [[(5,)], [(10,)]]
     assert corners.rows("select decision from decided_equals") == [("applied",), ("applied",)]
