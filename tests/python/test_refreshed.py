@@ -7,12 +7,17 @@ import re
 
 import pytest
 
-from support.dbt_project import VIEW, DbtProject, Statements, Warnings, model, statement_of
+from support.dbt_project import VIEW, DbtProject, Statements, Warnings, messages_of, model, nodes_of, statement_of
 from support.lives import operate
 from support.targets import WITH_LOG
 
-SIGNED = {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign", "order_by": "position"}
-EVENTS = {"key": "id", "version": "position", "block": "block"}
+# No test of this file asks for decisions.
+OF_ID = {"key": "id", "count_decisions": False}
+SIGNED = OF_ID | {"engine": "collapsing", "input": "signed", "sign": "sign", "order_by": "position"}
+EVENTS = OF_ID | {"version": "position", "block": "block"}
+# States that are asked for: none is built before a test names it.
+THEN = {f"late_then_{batch}": f"final(ref('late_sums'), as_of={batch})" for batch in (1, 2, 3)}
+THEN["gone_then"] = "final(ref('gone_sums'), as_of=2)"
 COUNT = {"n": "count(*)"}
 ROWS = """
 values
@@ -23,7 +28,7 @@ as t (id, position, sign, v, block)
 FILES = {
     "models/stage.sql": f"{VIEW}select * from {ROWS} where position <= {{{{ var('upto', 3) }}}}",
     "models/stage_of_states.sql": VIEW + "select id, position, v, block from {{ ref('stage') }} where sign = 1",
-    "models/kept.sql": model("ledger(ref('stage_of_states'))", {"engine": "replacing", "key": "id", "order_by": "position"}),
+    "models/kept.sql": model("ledger(ref('stage_of_states'))", OF_ID | {"engine": "replacing", "order_by": "position"}),
     "models/signed.sql": model("ledger(ref('stage'))", SIGNED),
     "models/orders.sql": model("ledger(ref('stage_of_states'))", EVENTS),
     "models/stage_of_bad.sql": VIEW + "select if(sign = -1, null, id) as id, position, v, block from {{ ref('stage') }}",
@@ -31,10 +36,10 @@ FILES = {
     "models/sums.sql": model("projection(ref('orders'))", {"group_by": [], "measures": COUNT}),
     "models/late.sql": model("ledger(ref('stage_of_states'))", EVENTS),
     "models/late_sums.sql": model("projection(ref('late'))", {"group_by": [], "measures": COUNT}),
-    "models/gone.sql": model("ledger(ref('stage_of_states'))", {"key": "id", "version": "position"}),
+    "models/gone.sql": model("ledger(ref('stage_of_states'))", OF_ID | {"version": "position"}),
     "models/gone_sums.sql": model("projection(ref('gone'))", {"group_by": [], "measures": COUNT}),
-    "models/late_then.sql": f"{VIEW}select n from {{{{ collapsing.final(ref('late_sums'), as_of=var('then', 1)) }}}}",
-    "models/gone_then.sql": f"{VIEW}select * from {{{{ collapsing.final(ref('gone_sums'), as_of=2) }}}}",
+    "models/gone_new.sql": model("projection(ref('gone'))", {"group_by": ["v"], "measures": COUNT}),
+    **{f"models/{name}.sql": f"{VIEW}select * from {{{{ collapsing.{call} }}}}" for name, call in THEN.items()},
     "models/late_before.sql": VIEW + "select * from {{ collapsing.final(ref('late'), as_of=0) }}",
     **{
         f"models/{of}_live.sql": VIEW + f"select * from {{{{ collapsing.final(ref('{of}')) }}}}"
@@ -47,7 +52,7 @@ FILES = {
 def project(make_project) -> DbtProject:
     """A project of ledgers with and without blocks, and a projection; all has been built of the first three rows."""
     project = make_project("refreshed", FILES)
-    project.run("run", "--exclude", "late_then", "gone_then")
+    project.run("run", "--exclude", "gone_new", *THEN)
     return project
 
 
@@ -66,7 +71,7 @@ def test_rows_of_a_batch_that_was_taken_back_are_new_without_blocks_too(project)
 @pytest.mark.full
 def test_what_was_taken_back_is_not_kept_out_as_known_where_the_manifest_is_gone(project) -> None:
     """Without blocks the manifest says of nothing but undos what a run must know, and the rows show that there was one."""
-    project.write("models/known.sql", model("ledger(ref('stage_of_states'))", {"key": "id", "version": "position"}))
+    project.write("models/known.sql", model("ledger(ref('stage_of_states'))", OF_ID | {"version": "position"}))
     names = ("stage", "stage_of_states", "known")
     for upto in (3, 4):
         project.run("run", "--select", *names, variables={"upto": upto})
@@ -152,24 +157,21 @@ def test_a_projection_has_no_state_between_batches_that_it_has_read_in_one_run(p
     assert operate(project, "optimize", model="late").success
     with pytest.raises(Exception, match="late has no state as_of=0 any more"):
         project.rows("select * from refreshed.late_before")
-    assert "late was optimized or rebuilt later" in project.fails("run", "--select", "late_before")
-    for upto in (4, 6):
-        project.run("run", "--select", "stage", "stage_of_states", "late", variables={"upto": upto})
-    assert "late_sums has read no batch after 1 yet" in _fails_then(project)
-    project.run("run", "--select", "late_sums", variables={"upto": 6})
+    names = ("stage", "stage_of_states", "late")
+    assert "late was optimized or rebuilt later" in project.fails("run", "--select", *names, "late_before", variables={"upto": 4})
+    said = project.fails("run", "--select", *names, "late_then_2", variables={"upto": 6})
+    assert "late_sums has read no batch after 1 yet" in said
+    assert project.batches_that_count("refreshed.late") == [1, 2, 3]
+    no_state = "has no state as_of=2: late_sums has read the batches after 1 up to 3 in one run"
+    ran = project.invoke("run", "--select", "late_sums", "late_then_1", "late_then_2", "late_then_3")
+    assert [node.node.name for node in nodes_of(ran) if str(node.status) == "error"] == ["late_then_2"], messages_of(ran)
+    assert no_state in messages_of(ran)
     assert project.batches("refreshed.late_sums") == [1, 3]
     for batch, count in ((1, 1), (3, 2)):
-        project.run("run", "--select", "late_then", variables={"then": batch})
-        assert project.rows("select n from refreshed.late_then") == [(count,)]
-    no_state = "has no state as_of=2: late_sums has read the batches after 1 up to 3 in one run"
-    assert no_state in _fails_then(project)
+        assert project.rows(f"select n from refreshed.late_then_{batch}") == [(count,)]
     assert operate(project, "optimize", model="late_sums", keep_batches=1).success
-    assert project.batches("refreshed.late_sums")[0] == -1 and no_state in _fails_then(project)
-
-
-def _fails_then(project: DbtProject) -> str:
-    """Ask for the sums of `late` after its second batch, which are not there; returns what is said."""
-    return project.fails("run", "--select", "late_then", variables={"then": 2})
+    assert project.batches("refreshed.late_sums")[0] == -1
+    assert no_state in project.fails("run", "--select", "late_then_2")
 
 
 @pytest.mark.full
@@ -204,7 +206,6 @@ def test_what_has_read_a_ledger_that_is_empty_since_its_rebuild_is_behind(projec
     project.run("run", "--full-refresh", "--select", *names, variables={"upto": 0})
     assert project.batches("refreshed.gone") == [-2] and project.batches("refreshed.gone_sums") == [1]
     assert "gone_sums has read no batch after 1 yet" in project.fails("run", "--select", "gone_then")
-    project.write("models/gone_new.sql", model("projection(ref('gone'))", {"group_by": ["v"], "measures": COUNT}))
     assert readers() == {"gone_sums": 1, "gone_new": 0}
     project.run("run", "--select", "gone_sums", "gone_new", "gone_then")
     assert readers() == {"gone_sums": 0, "gone_new": 0}
