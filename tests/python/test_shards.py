@@ -58,6 +58,18 @@ def project_files(stage: str) -> dict[str, str]:
     }
 
 
+def refused_files() -> dict[str, str]:
+    """Return models that a run of one shard refuses, for they would hold its rows alone, and one with a table for each shard."""
+    newer = "select * from {{ collapsing.changes(ref('by_block'), after=0) }}"
+    of_shard = "{{ config(materialized='view', alias=collapsing.shard_name('newer_of_shard')) }}\n"
+    return {
+        "models/of_all.sql": VIEW + "select * from {{ collapsing.histories([ref('by_block')]) }}",
+        "models/newer.sql": VIEW + newer,
+        "models/then.sql": VIEW + "select * from {{ collapsing.final(ref('by_block'), as_of=1) }}",
+        "models/newer_of_shard.sql": of_shard + newer,
+    }
+
+
 def check_shards(rows) -> None:
     """Check that each key's rows are in one shard's tables, and that every shard has some."""
     of_all = " union all ".join(f"select {shard} as shard, stream, id from by_block__shard_{shard}" for shard in range(SHARDS))
@@ -71,7 +83,7 @@ def check_shards(rows) -> None:
 
 @pytest.fixture(scope="module")
 def project(make_project) -> DbtProject:
-    project = make_project("shards", project_files("select * from shards.arrived"))
+    project = make_project("shards", project_files("select * from shards.arrived") | refused_files())
     project.sql("create schema if not exists shards")
     project.sql(f"create table shards.arrived (stream int, {EVENTS}, block string)")
     project.run("run", "--select", "events")
@@ -177,29 +189,22 @@ def test_a_run_that_is_not_about_one_shard_is_refused(folded: DbtProject, capsys
 
 def test_a_model_that_every_shard_would_write_is_refused(folded: DbtProject) -> None:
     """An incremental one would go on after the batches of another shard; one with a table for each shard reads its own."""
-    first = {"collapsing_shard": 0}
-    reads = {"newer": "changes(ref('by_block'), after=0)", "then": "final(ref('by_block'), as_of=1)"}
-    folded.write("models/of_all.sql", VIEW + "select * from {{ collapsing.histories([ref('by_block')]) }}")
-    for name, call in reads.items():
-        folded.write(f"models/{name}.sql", f"{VIEW}select * from {{{{ collapsing.{call} }}}}")
+    first, reads = {"collapsing_shard": 0}, ("newer", "then")
     said = folded.failures("run", "--select", *reads)
     assert all("its keys are split into 2 shards" in said[name] for name in reads)
-    ran = folded.invoke("run", "--select", "live_events", "of_all", *reads, variables=first).result
+    ran = folded.invoke("run", "--select", "live_events", "of_all", *reads, "newer_of_shard", variables=first).result
     said = {node.node.name: str(node.message) for node in ran}
     assert "final of 'by_block' would give it the rows of shard 0 only. Build it in a run without" in said["live_events"]
     assert "histories of 'by_block' would give it the rows of shard 0 only. Build it in a run without" in said["of_all"]
     assert "changes of 'by_block' would give it the rows of shard 0 only. Give it a table for each shard" in said["newer"]
     assert "final(..., as_of) of 'by_block' would give it the rows of shard 0 only. Give it a table" in said["then"]
-    of_shard = "{{ config(materialized='view', alias=collapsing.shard_name('newer')) }}\n"
-    folded.write("models/newer.sql", f"{of_shard}select * from {{{{ collapsing.{reads['newer']} }}}}")
-    folded.run("run", "--select", "newer", variables=first)
-    assert folded.rows("select count(*) > 0 from newer__shard_0") == [(True,)]
-    folded.write("models/fed.sql", model("ledger(ref('newer'))", {"key": "id", "version": "version", "block": "block"}))
+    assert folded.rows("select count(*) > 0 from newer_of_shard__shard_0") == [(True,)]
+    fed = {"key": "id", "version": "version", "block": "block"}
+    folded.write("models/fed.sql", model("ledger(ref('newer_of_shard'))", fed))
     assert "it feeds the ledger 'fed' with changes of 'by_block', whose keys are split into shards" in " ".join(
-        folded.fails("run", "--select", "newer", variables=first).split()
+        folded.fails("run", "--select", "newer_of_shard", variables=first).split()
     )
-    for name in ("newer", "then", "fed", "of_all"):
-        (folded.directory / "models" / f"{name}.sql").unlink()
+    (folded.directory / "models" / "fed.sql").unlink()
 
 
 @pytest.mark.full
