@@ -24,9 +24,10 @@ ARRIVED = [
 SUMS = {"group_by": ["amount"], "measures": {"n": "count(*)"}}
 
 
-def _stage(blocks: int) -> str:
-    rows = ", ".join(ARRIVED[:blocks])
-    return f"{VIEW}select *, 'late' as reason from values {rows} as arrived (id, version, is_deleted, amount, block)"
+STAGE = (
+    f"{VIEW}select *, 'late' as reason from values {', '.join(ARRIVED)} as arrived (id, version, is_deleted, amount, block) "
+    "where block <= '{{ var('upto', 'b3') }}'"
+)
 
 
 @pytest.fixture(scope="module")
@@ -43,16 +44,16 @@ def reported(make_project):
     project = make_project(
         "reported",
         {
-            "models/stg.sql": _stage(1),
+            "models/stg.sql": STAGE,
             "models/orders_ledger.sql": model("ledger(ref('stg'))", settings),
             "models/sums.sql": model("projection(ref('orders_ledger'))", SUMS),
         },
     )
     heard: list[str] = []
-    assert project.invoke("run", callbacks=[lambda event: heard.append(event.info.msg)]).success
-    for blocks in (2, 3):
-        project.write("models/stg.sql", _stage(blocks))
-        project.run("run", "--select", *(["stg", "orders_ledger"] if blocks == 3 else []), *(["+sums"] if blocks == 2 else []))
+    hears = [lambda event: heard.append(event.info.msg)]
+    assert project.invoke("run", variables={"upto": "b1"}, callbacks=hears).success
+    for block, models in (("b2", ["+sums"]), ("b3", ["stg", "orders_ledger"])):
+        project.run("run", "--select", *models, variables={"upto": block})
     return project, heard
 
 
