@@ -17,18 +17,13 @@ SUMS = {"group_by": ["status"], "measures": {"n": "count(*)"}}
 TENANT, NAME = "it's", "a\\b ${x}"
 PAIR = ", ".join(f"cast(X'{text.encode().hex()}' as string) as {name}" for name, text in (("tenant", TENANT), ("name", NAME)))
 # ledger, its key, batches after which its state is compared with what final shows
-ASKED = (("orders", "id = 1", (3, 4)), ("pairs", "true", (1, 2)), ("steps", "id = 1", (2,)))
+ASKED = [("orders", "id = 1", (3, 4)), ("pairs", "true", (1, 2))]
 FINAL = "select '{0}' as ledger, {1} as batch, amount from {{{{ collapsing.final(ref('{0}'), as_of={1}) }}}} where {2}"
-FINALS = "\nunion all\n".join(FINAL.format(name, batch, key) for name, key, batches in ASKED for batch in batches)
-LIVES = "\nunion all\n".join(
-    f"select '{name}' as ledger, * from {{{{ collapsing.explain_key(ref('{name}'), {key!r}{more}) }}}}"
-    for name, key, more in (
-        ("orders", 1, ", stage=ref('stg_orders')"),
-        ("pairs", {"name": NAME, "tenant": TENANT}, ""),
-        ("steps", "1", ""),
-        ("whole", [1], ""),
-    )
-)
+# ledger, the key whose life is asked for, more arguments
+LIVES = [("orders", 1, ", stage=ref('stg_orders')"), ("pairs", {"name": NAME, "tenant": TENANT}, ""), ("whole", [1], "")]
+LIFE = "select '{0}' as ledger, * from {{{{ collapsing.explain_key(ref('{0}'), {1!r}{2}) }}}}"
+# What --full asks too: of rows that carry their sign.
+ASKED_LATER, LIVES_LATER = [("steps", "id = 1", (2,))], [("steps", "1", "")]
 WRONG = {
     "history(ref('stg_orders'))": "model 'stg_orders': history needs a model with settings in config(meta=",
     "rejects('orders')": "rejects takes a relation, such as ref('orders'); given: ",
@@ -45,15 +40,10 @@ FILES = {
     "models/stg_orders.sql": VIEW + "select position, id, version, is_deleted, status, amount, block from tools.arrived",
     "models/stg_pairs.sql": f"{VIEW}select position, version, is_deleted, status, amount, block, {PAIR} from tools.arrived "
     "where id = 1 and version is not null",
-    "models/stg_steps.sql": VIEW + "select position, id, sign, amount, block from tools.arrived where sign is not null",
     "models/stg_whole.sql": f"{VIEW}select id, version, amount, timestamp'2014-01-01 00:00:00.123456Z' as at from tools.arrived "
     "where id = 1 and version is not null",
     "models/orders.sql": model("ledger(ref('stg_orders'))", EVENTS | {"key": "id", "on_bad_rows": "reject"}),
     "models/pairs.sql": model("ledger(ref('stg_pairs'))", EVENTS | {"key": ["tenant", "name"], "engine": "replacing"}),
-    "models/steps.sql": model(
-        "ledger(ref('stg_steps'))",
-        {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign", "order_by": "position", "block": "block"},
-    ),
     "models/whole.sql": model("ledger(ref('stg_whole'))", {"key": "id", "version": "version"}),
     "models/sums.sql": model("projection(ref('orders'))", SUMS),
     "models/told_history.sql": VIEW + "select * from {{ collapsing.history(ref('orders')) }}",
@@ -61,9 +51,30 @@ FILES = {
     "models/told_rejects.sql": VIEW + "select * from {{ collapsing.rejects(ref('orders')) }}",
     "models/no_rejects.sql": VIEW + "select * from {{ collapsing.rejects(ref('pairs')) }}",
     "models/no_rejects_of_whole.sql": VIEW + "select * from {{ collapsing.rejects(ref('whole')) }}",
-    "models/lives.sql": "{{ config(materialized='table') }}\n" + LIVES,
-    "models/finals.sql": "{{ config(materialized='table') }}\n" + FINALS,
 } | {f"models/wrong_{n}.sql": f"{VIEW}select * from {{{{ collapsing.{call} }}}}" for n, call in enumerate(WRONG)}
+OF_STEPS = {
+    "models/stg_steps.sql": VIEW + "select position, id, sign, amount, block from tools.arrived where sign is not null",
+    "models/steps.sql": model(
+        "ledger(ref('stg_steps'))",
+        {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign", "order_by": "position", "block": "block"},
+    ),
+}
+# Stages that `generate` looks at, and rows of a source.
+PARCELS = ", ".join(
+    f"({n % 12 + 1}, timestamp'2026-01-01 00:00:00' + make_interval(0, 0, 0, 0, {n}), {str(n % 7 == 6).lower()}, "
+    f"'{('new', 'sent', 'lost')[n % 3]}', {n}.5, 'day_{n // 10}.json')"
+    for n in range(30)
+)
+CHANGES = ", ".join(f"({n % 9}, {n}L, '{'cuuud'[n % 5]}', {n % 4}, date'2026-01-01' + {n // 10})" for n in range(30))
+STAGES = {
+    "models/stg_parcels.sql": f"{VIEW}select * from values {PARCELS} "
+    "as t (parcel_id, updated_at, is_deleted, status, weight, source_file)",
+    "models/stg_jobs.sql": VIEW
+    + "select id % 12 as job_id, timestamp_seconds(id) as updated_at, id % 3 as row_count from range(30)",
+    "models/colours.sql": VIEW + "select * from values ('r', 'red'), ('g', 'green') as t (code, label)",
+    "models/nameless.sql": VIEW + "select cast(null as int) as id, 1.5D as amount",
+    "models/sources.yml": "sources: [{name: feed, schema: tools_feed, tables: [{name: changes}]}]",
+}
 
 BLOCKS = "select block, rows, batch, is_unread, is_undone from told_blocks order by batch, block"
 HISTORY = "select batch, blocks, rows_read, states, cancels, undoes from told_history order by batch"
@@ -74,9 +85,21 @@ WRONG_MODELS = [f"wrong_{n}" for n in range(len(WRONG))]
 
 
 @pytest.fixture(scope="module")
-def tools(make_project, full: bool) -> DbtProject:
-    """Ledgers of four kinds with four blocks folded, and views of what is told of one, built after the first block."""
-    project = make_project("tools", FILES)
+def asked(full: bool) -> list[tuple]:
+    """What is asked of states, as in ASKED."""
+    return ASKED + (ASKED_LATER if full else [])
+
+
+@pytest.fixture(scope="module")
+def tools(make_project, asked: list[tuple], full: bool) -> DbtProject:
+    """Ledgers of several kinds with four blocks folded, and views of what is told of one, built after the first block."""
+    lives = [LIFE.format(*one) for one in LIVES + (LIVES_LATER if full else [])]
+    finals = [FINAL.format(name, batch, key) for name, key, batches in asked for batch in batches]
+    tables = {
+        f"models/{name}.sql": "{{ config(materialized='table') }}\n" + "\nunion all\n".join(selects)
+        for name, selects in (("lives", lives), ("finals", finals))
+    }
+    project = make_project("tools", FILES | STAGES | tables | (OF_STEPS if full else {}))
     project.sql("create schema if not exists tools")
     columns = "position int, id int, version int, is_deleted boolean, sign int, status string, amount int, block string"
     project.sql(f"create table tools.arrived ({columns}) using parquet")
@@ -87,7 +110,7 @@ def tools(make_project, full: bool) -> DbtProject:
     _fold(project, "b2", "1, 1, false, null, 'late', 11", "1, 2, false, null, 'paid', 12", "1, 1, false, -1, 'new', 10")
     _fold(project, "b3", "1, 3, true, null, 'paid', 12", "1, 4, false, 1, 'back', 13", "1, null, false, null, 'bad', 0")
     _arrive(project, "b4", "1, 9, true, null, 'back', 13")
-    project.run("run", "--select", "orders", "pairs", "steps")
+    project.run("run", "--select", "orders", "pairs", *(["steps"] if full else []))
     return project
 
 
@@ -124,13 +147,13 @@ def test_the_life_of_a_key_is_its_events_its_rows_and_its_states(tools) -> None:
     assert rows[5] == ('{"position":1,"id":1,"version":4,"status":"back","amount":13}',)
 
 
-def test_the_state_after_each_batch_is_what_final_shows(tools) -> None:
-    """Of each kind of ledger: of events, of rows that replace each other, of rows that carry their sign."""
+def test_the_state_after_each_batch_is_what_final_shows(tools, asked: list[tuple], full: bool) -> None:
+    """Of events and of rows that replace each other; with --full of rows that carry their sign too."""
     live = "select ledger, batch, int(get_json_object(row, '$.amount')) from lives where what = 'live' order by all"
-    asked = {(ledger, batch) for ledger, _, batches in ASKED for batch in batches}
+    states = {(ledger, batch) for ledger, _, batches in asked for batch in batches}
     finals = tools.rows("select * from finals order by all")
-    assert [row for row in tools.rows(live) if row[:2] in asked] == finals
-    assert finals == [("orders", 3, 13), ("pairs", 1, 10), ("steps", 2, 13)]
+    assert [row for row in tools.rows(live) if row[:2] in states] == finals
+    assert finals == [("orders", 3, 13), ("pairs", 1, 10), *([("steps", 2, 13)] if full else [])]
     assert tools.rows("select count(*) from lives where ledger = 'pairs' and step = 'staged'") == [(7,)], "quoted as it is"
     assert tools.rows("select count_if(row not like '%:00.123456%') from lives where ledger = 'whole'") == [(0,)]
     # without a block token no batch is known of what is staged, which is told first
@@ -292,32 +315,12 @@ def test_views_of_a_ledger_tell_what_a_full_refresh_has_folded(taken_back, told,
     assert taken_back.rows("select max(batch), max_by(blocks, batch) from told_history") == [(number, len(folded))]
 
 
-PARCELS = ", ".join(
-    f"({n % 12 + 1}, timestamp'2026-01-01 00:00:00' + make_interval(0, 0, 0, 0, {n}), {str(n % 7 == 6).lower()}, "
-    f"'{('new', 'sent', 'lost')[n % 3]}', {n}.5, 'day_{n // 10}.json')"
-    for n in range(30)
-)
-CHANGES = ", ".join(f"({n % 9}, {n}L, '{'cuuud'[n % 5]}', {n % 4}, date'2026-01-01' + {n // 10})" for n in range(30))
-STAGES = {
-    "models/stg_parcels.sql": f"{VIEW}select * from values {PARCELS} "
-    "as t (parcel_id, updated_at, is_deleted, status, weight, source_file)",
-    "models/stg_jobs.sql": VIEW
-    + "select id % 12 as job_id, timestamp_seconds(id) as updated_at, id % 3 as row_count from range(30)",
-    "models/colours.sql": VIEW + "select * from values ('r', 'red'), ('g', 'green') as t (code, label)",
-    "models/nameless.sql": VIEW + "select cast(null as int) as id, 1.5D as amount",
-    "models/sources.yml": "sources: [{name: feed, schema: tools_feed, tables: [{name: changes}]}]",
-}
-
-
 @pytest.fixture(scope="module")
 def generated(tools) -> DbtProject:
-    """The project with three stages to look at: a model, a source, and a model that has nothing but a key."""
-    for path, text in STAGES.items():
-        tools.write(path, text)
+    """The project with the table of the source, which is looked at as models are."""
     tools.sql("create schema if not exists tools_feed")
     columns = "(id, lsn, op, `net amount`, ingested_on)"
     tools.sql(f"create table tools_feed.changes using parquet as select * from values {CHANGES} as t {columns}")
-    tools.run("run", "--select", "stg_parcels", "stg_jobs", "colours", "nameless")
     return tools
 
 
@@ -361,12 +364,12 @@ def test_generate_finds_key_version_deletes_and_blocks(generated, capsys) -> Non
     assert "'row_count_of_jobs': 'count(*)'" in jobs["models/jobs_by_row_count_projection.sql"]
 
 
-def test_generate_says_what_is_wrong_with_its_argument(generated, capsys) -> None:
-    capsys.readouterr()
-    for stage in (None, "stg_parcel", "nameless", "orders"):
-        assert not operate(generated, "generate", **({"stage": stage} if stage else {})).success
-    said = " ".join(capsys.readouterr().out.split())
+def test_generate_says_what_is_wrong_with_its_argument(generated, capsys, full: bool) -> None:
     allowed = "generate needs 'stage', the name of a model, a seed or a snapshot, or a source as source_name.table_name; given: "
-    assert allowed + "nothing" in said and allowed + "stg_parcel" in said
-    assert "generate finds no key in the stage 'nameless'" in said
-    assert "model 'orders': the stage's column 'ledger_sign' begins" in said
+    wrongs = {"stg_parcel": allowed + "stg_parcel", "nameless": "generate finds no key in the stage 'nameless'"}
+    if full:
+        wrongs |= {"": allowed + "nothing", "orders": "model 'orders': the stage's column 'ledger_sign' begins"}
+    for stage, words in wrongs.items():
+        capsys.readouterr()
+        assert not operate(generated, "generate", **({"stage": stage} if stage else {})).success
+        assert words in " ".join(capsys.readouterr().out.split())
