@@ -14,12 +14,12 @@ from support.targets import PLAIN, TARGETS, WITH_LOG
 # Where a run dies: before the statement that begins so; `{}` is the model.
 APPEND = dict.fromkeys(TARGETS, "insert overwrite table crash.{} ") | dict.fromkeys(WITH_LOG, "insert into crash.{} ")
 OTHER = b'{"engine": "other"}'.hex()  # what a table was created for, as its properties have it
-# What comes before the rows are classified only reads.
+# What comes before the first insert only reads.
 LEDGER_STEPS = [
     case("describe query", full=True),
     case("cache lazy table `crash__{}__unread", full=True),
     case("select is_total", full=True),
-    case("cache lazy table `crash__{}__classified"),
+    case("cache lazy table `crash__{}__classified", full=True),
     case("insert overwrite table crash.{}__manifest"),
     case("drop view"),
 ]
@@ -184,6 +184,7 @@ def test_what_a_task_of_a_killed_job_has_left_is_not_added_to_the_next_manifest(
 
 
 @pytest.mark.only(*ON_DISK)
+@pytest.mark.full
 def test_a_folder_that_is_not_ours_is_named_and_left_alone(crash, spark) -> None:
     project, life = crash
     project.sql("drop table crash.first")
