@@ -11,9 +11,10 @@ from support.failpoint import Failpoint
 from support.lives import operate
 from support.targets import PLAIN, WITH_LOG
 
-REPLACING = {"engine": "replacing", "key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 VERSIONED = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
-FEED = {"engine": "collapsing", "input": "signed", "key": "id", "sign": "sign", "order_by": "position", "block": "block"}
+REPLACING = VERSIONED | {"engine": "replacing", "count_decisions": False}
+SIGNED = {"key": "id", "input": "signed", "sign": "sign", "block": "block", "count_decisions": False}
+FEED = SIGNED | {"engine": "collapsing", "order_by": "position"}
 NUMBERS = "try_cast(part as double) as half, try_cast(part as decimal(38, 0)) as exact"
 STAGE = f"select block, id, version, is_deleted, sign, position, part, other, {NUMBERS} from kept.arrived where ledger = '{{}}'"
 LEDGERS = {
@@ -23,7 +24,7 @@ LEDGERS = {
     "feed": FEED,
     "counted": VERSIONED,
     "regions": VERSIONED,
-    "lonely": {"key": "id", "version": "version", "input": "signed", "sign": "sign", "block": "block", "optimize": "auto"},
+    "lonely": SIGNED | {"version": "version", "optimize": "auto"},
     "restored": FEED,
     "halves": VERSIONED | {"key": "half"},
     "exact": VERSIONED | {"key": "exact"},
@@ -41,12 +42,28 @@ def _wide(kind: str, first: str = "feed") -> str:
     return model(f"joined(ref('{first}'), regions=ref('regions'))", {"join": {"regions": join}})
 
 
+COUNT = {"group_by": [], "measures": {"n": "count(*)"}}
+COUNTED = model("ledger(ref('stage_counted'))", VERSIONED)
+# Models that single tests run.
+LAST = {
+    "over_sums": model("projection(ref('sums'))", {"group_by": [], "measures": {"total": "sum(many)"}}),
+    "live_over_sums": f"{VIEW}select * from {{{{ collapsing.final(ref('over_sums')) }}}}",
+    "parted_sums": model("projection(ref('parted'))", COUNT),
+    "taken": COUNTED,
+    "taken_sums": model("projection(ref('counted'))", COUNT),
+    "copied": COUNTED,
+    "of_orc": f"{{{{ config(file_format='orc') }}}}\n{COUNTED}",
+    "of_delta": f"{{{{ config(file_format='delta', tblproperties={{'delta.appendOnly': true}}) }}}}\n{COUNTED}",
+}
+
+
 @pytest.fixture(scope="module")
 def project(make_project, full: bool) -> DbtProject:
     """A stage for each ledger, all of one table, and views of what is live; nothing has arrived yet."""
     ledgers = {name: settings for name, settings in LEDGERS.items() if full or name not in LATER}
     files = {"models/sums.sql": _sums({"many": "count_if(other * 1 > 1)"}), "models/wide.sql": _wide("left")}
     files["models/wide_counted.sql"] = _wide("left", "counted")
+    files |= {f"models/{name}.sql": sql for name, sql in LAST.items()}
     for name, settings in ledgers.items():
         # signs as text, as a file of JSON lines may have them
         files[f"models/stage_{name}.sql"] = VIEW + STAGE.format(name)
@@ -60,7 +77,7 @@ def project(make_project, full: bool) -> DbtProject:
         "position int, part string, other int) using parquet"
     )
     # other views are built where they are read
-    project.run("run", "--exclude", *(f"live_{name}" for name in (*ledgers, "sums", "wide") if name != "parted"))
+    project.run("run", "--exclude", *LAST, *(f"live_{name}" for name in (*ledgers, "sums", "wide") if name != "parted"))
     return project
 
 
@@ -116,13 +133,19 @@ def test_nothing_follows_settings_by_which_the_rows_were_not_folded(project, cap
     for operation, options in (("undo", {}), ("status", {"scan": True})):
         assert not operate(project, operation, model="counted", **options).success
         assert """'key' was ["id"] and is ["version"]""" in capsys.readouterr().out, operation
-    project.write("models/counted.sql", model("ledger(ref('stage_counted'))", VERSIONED))
+    project.write("models/counted.sql", COUNTED)
     project.write("models/parted.sql", model("ledger(ref('stage_parted'))", LEDGERS["parted"]))
     assert operate(project, "optimize", model="parted").success
     assert project.rows("select count(*) from parted where id = 4") == [(2,)]
 
 
-@pytest.mark.parametrize("body", [_wide("left", "counted"), _sums({"many": "count(*)"})], ids=["joined", "projection"])
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(_wide("left", "counted"), id="joined", marks=pytest.mark.full),
+        pytest.param(_sums({"many": "count(*)"}), id="projection"),
+    ],
+)
 def test_a_ledger_is_not_dropped_for_what_takes_its_name(project, body: str) -> None:
     before = project.batches("kept.parted")
     project.write("models/parted.sql", body)
@@ -193,17 +216,12 @@ def test_a_projection_that_died_before_its_mark_is_built_again_though_its_settin
 
 def test_what_is_summed_was_built_by_the_settings_of_its_model(project) -> None:
     """A rollup whose source projection waits for its run, and a projection of a ledger that waits for a full refresh."""
-    total = {"group_by": [], "measures": {"total": "sum(many)"}}
-    project.write("models/over_sums.sql", model("projection(ref('sums'))", total))
     project.run("run", "--select", "over_sums")
     project.write("models/sums.sql", _sums({"many": "sum(other)"}))
     project.write("models/parted.sql", model("ledger(ref('stage_parted'))", VERSIONED))
-    counted = {"group_by": [], "measures": {"n": "count(*)"}}
-    project.write("models/parted_sums.sql", model("projection(ref('parted'))", counted))
     said = project.failures("run", "--select", "over_sums", "parted_sums")
     assert "model 'sums': its table kept.sums was built with a different group_by" in said["over_sums"].replace("`", "")
     assert "model 'parted': its rows were folded by other settings: 'engine' was \"replacing\"" in said["parted_sums"]
-    project.write("models/live_over_sums.sql", f"{VIEW}select * from {{{{ collapsing.final(ref('over_sums')) }}}}")
     project.run("run", "--select", "sums", "over_sums", "live_over_sums")
     assert project.rows("select total from live_over_sums") == project.rows("select sum(other * ledger_sign) from counted")
     for name, body in (
@@ -211,8 +229,6 @@ def test_what_is_summed_was_built_by_the_settings_of_its_model(project) -> None:
         ("parted", model("ledger(ref('stage_parted'))", LEDGERS["parted"])),
     ):
         project.write(f"models/{name}.sql", body)
-    for name in ("live_over_sums", "over_sums", "parted_sums"):
-        (project.directory / f"models/{name}.sql").unlink()
     project.run("run", "--select", "sums")
 
 
@@ -307,8 +323,6 @@ def test_the_life_of_keys_that_are_equal_and_read_differently_is_one(project) ->
 
 
 def test_a_table_that_the_package_has_not_created_is_told_of(project, target: str) -> None:
-    project.write("models/taken.sql", model("ledger(ref('stage_counted'))", VERSIONED))
-    project.write("models/taken_sums.sql", model("projection(ref('counted'))", {"group_by": [], "measures": {"n": "count(*)"}}))
     for name in ("taken", "taken_sums"):
         project.sql(f"create table kept.{name} using {target if target in WITH_LOG else 'parquet'} as select 1 as id")
     for refresh in ([], ["--full-refresh"]):
@@ -321,14 +335,11 @@ def test_a_table_that_the_package_has_not_created_is_told_of(project, target: st
     said = " ".join(project.fails("run", "--select", "taken").split())
     assert f"the table {beside}, which a run would drop, is not one that this package has created" in said
     project.sql(f"drop table {beside}")
-    for name in ("taken", "taken_sums"):
-        (project.directory / f"models/{name}.sql").unlink()
 
 
 @pytest.mark.only("parquet")  # an append to a table of the others cannot replace it
 def test_no_operation_writes_to_a_copy_that_an_append_would_replace(project, capsys) -> None:
     """A copy by `create table as` has not the option without which Spark overwrites the whole table."""
-    project.write("models/copied.sql", model("ledger(ref('stage_counted'))", VERSIONED))
     project.sql("create table kept.copied using parquet partitioned by (ledger_batch) as select * from kept.counted")
     before = project.rows("select * from kept.copied order by all")
     for operation in ("undo", "optimize"):
@@ -338,18 +349,16 @@ def test_no_operation_writes_to_a_copy_that_an_append_would_replace(project, cap
     assert operate(project, "optimize", [heard.append], model="copied", batches=1).success
     assert any("copied: left out: its table is not one that this package has created" in event.info.msg for event in heard)
     assert before and project.rows("select * from kept.copied order by all") == before
-    (project.directory / "models/copied.sql").unlink()
     project.sql("drop table kept.copied")
 
 
 def test_a_format_that_the_package_does_not_write_is_refused(project) -> None:
-    for config, wrong in (
-        ("file_format='orc'", "the config file_format must be one of parquet, delta, iceberg, in small letters; given: orc"),
-        ("file_format='delta', tblproperties={'delta.appendOnly': true}", "the property delta.appendOnly keeps Delta"),
+    said = project.failures("run", "--select", "of_orc", "of_delta")
+    for name, wrong in (
+        ("of_orc", "the config file_format must be one of parquet, delta, iceberg, in small letters; given: orc"),
+        ("of_delta", "the property delta.appendOnly keeps Delta"),
     ):
-        project.write("models/other.sql", f"{{{{ config({config}) }}}}\n" + model("ledger(ref('stage_counted'))", VERSIONED))
-        assert f"model 'other': {wrong}" in project.fails("run", "--select", "other")
-    (project.directory / "models/other.sql").unlink()
+        assert f"model '{name}': {wrong}" in said[name]
 
 
 @pytest.mark.full
