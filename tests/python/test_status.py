@@ -173,10 +173,10 @@ WRONG_ARGUMENTS = [
 
 
 def test_a_figure_above_its_limit_fails_and_names_the_ledger(status, capsys, full: bool) -> None:
-    """By default two limits, and an argument of each kind that is wrong."""
+    """By default one limit and one wrong argument."""
     limits = {"unread_blocks": 0, "age_minutes": 60, "lag_batches": 0, "rejects": 1, "dead_share": 0.7}
     assert operate(status, "status", model=["orders", "signed"], fail_if=limits).success
-    given = [({"fail_if": limits}, words) for limits, words in LIMITS[: None if full else 2]]
+    given = [({"fail_if": limits}, words) for limits, words in LIMITS[: None if full else 1]]
     for arguments, words in given + WRONG_ARGUMENTS[: None if full else 1]:
         capsys.readouterr()
         assert not operate(status, "status", **arguments).success
@@ -212,11 +212,11 @@ def test_optimize_folds_what_is_due_and_says_why(status, ledgers, capsys, full: 
     assert "by_id: not due: batches after the base: 2 (limit 100)" in said
     assert "never: left out: it has not been built" in said
     assert {name: status.batches(name) for name in ledgers} == before
-    assert _said(status, "optimize", model="whole", dry_run=True) == [
-        "whole: batches after the base to fold: 2 (dry run: nothing was changed)"
-    ]
     optimized = ["orders", "winners", "signed"]
     if full:
+        assert _said(status, "optimize", model="whole", dry_run=True) == [
+            "whole: batches after the base to fold: 2 (dry run: nothing was changed)"
+        ]
         _said(status, "optimize")
         assert status.batches("signed")[0] < 0 and status.batches("orders") == before["orders"]
         optimized = ledgers
