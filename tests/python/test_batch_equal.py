@@ -204,6 +204,7 @@ def test_decisions_add_up_to_the_rows_staged_and_agree_with_the_ledger(folded, l
     assert project.rows(f"({appended}) except all ({applied})") == []
 
 
+@pytest.mark.full
 def test_a_block_is_folded_once(folded) -> None:
     project, streams = folded
     before = project.rows("select count(*), max(ledger_batch) from by_block")
