@@ -386,6 +386,18 @@ def test_late_keys_of_a_large_ledger_are_looked_up_without_what_lies_between(cor
 
 
 @pytest.mark.only("parquet", "delta", "iceberg")
+def test_a_part_of_a_date_is_no_key_to_explain(corners, capsys) -> None:
+    """Spark would take it for the first day of that year, and a time of day for one of today."""
+    for day, at, wrong in (
+        ("2000", "1970-01-01 00:00:01", "'2000' is not a valid value of 'day', which is date"),
+        ("2000-01-01", "08:15", "'08:15' is not a valid value of 'at', which is timestamp"),
+    ):
+        capsys.readouterr()
+        assert not operate(corners, "explain_key", model="spread", key=[1, day, at]).success
+        assert f"model 'spread': explain_key: {wrong}" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.only("parquet", "delta", "iceberg")
 @pytest.mark.full
 def test_a_file_that_is_written_again_is_told_of(corners, tmp_path, spark) -> None:
     """Even if that is while it is folded: once its files are listed, before its rows are read; or after they were."""
