@@ -51,7 +51,7 @@ def test_only_an_engine_s_own_file_names_it() -> None:
 
 
 def test_each_mutant_turns_around_what_stands_once(monkeypatch) -> None:
-    """The script takes one for a survivor otherwise, but only when it runs, which takes about an hour."""
+    """The script takes one for a survivor otherwise, but only when it runs, which takes an hour or two."""
     spec = importlib.util.spec_from_file_location("mutate", REPOSITORY / "scripts" / "mutate.py")
     mutate = importlib.util.module_from_spec(spec)
     monkeypatch.setitem(sys.modules, "mutate", mutate)
