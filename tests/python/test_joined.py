@@ -345,7 +345,7 @@ def test_the_worked_example_of_the_docs(small: DbtProject, target: str) -> None:
         project.sql(f"drop table small.{table}")
 
 
-def test_what_is_not_in_use_and_what_is_not_new_appends_nothing(small: DbtProject, full: bool) -> None:
+def test_what_is_not_in_use_and_what_is_not_new_appends_nothing(small: DbtProject) -> None:
     project = small
     _land(project, "shops", "c", 5, (1, "west", "other phone"))
     _land(project, "orders", "c", 9, (3, 1, 99))
@@ -359,11 +359,10 @@ def test_what_is_not_in_use_and_what_is_not_new_appends_nothing(small: DbtProjec
     assert project.invoke("run", "--select", "wide", callbacks=[statements]).success and statements.heard
     assert project.batches("small.wide") == batches
     assert not [statement for statement in statements.heard if statement.startswith(("cache", "insert"))], statements.heard
-    # an order that is another one, while no shop has changed; with --full beside one that is again what it was
-    if full:
-        _land(project, "orders", "c again", 9, (3, 1, 98))
-        project.run("run", "--select", "orders")
-        assert operate(project, "undo", model="orders").success
+    # an order that is again what it was, and one that is not, while no shop has changed
+    _land(project, "orders", "c again", 9, (3, 1, 98))
+    project.run("run", "--select", "orders")
+    assert operate(project, "undo", model="orders").success
     _land(project, "orders", "c alone", 11, (5, 9, 55))
     project.run("run", "--select", "orders", "wide")
     assert _batch(project, "id", "amount", "region", "ledger_sign") == [(5, 50, "east", -1), (5, 55, "east", 1)]
@@ -372,10 +371,9 @@ def test_what_is_not_in_use_and_what_is_not_new_appends_nothing(small: DbtProjec
 def test_a_preview_shows_what_the_next_run_appends(small: DbtProject, target: str, full: bool) -> None:
     """However often that run dies: after it has appended, and with --full before that."""
     project = small
-    if full:
-        _land(project, "orders", "back and forth", 20, (4, None, 77))
-        project.run("run", "--select", "orders")
-        assert operate(project, "undo", model="orders").success
+    _land(project, "orders", "back and forth", 20, (4, None, 77))
+    project.run("run", "--select", "orders")
+    assert operate(project, "undo", model="orders").success
     _land(project, "orders", "d", 10, (3, 1, 33))
     _land(project, "shops", "d", 6, (2, "far south", "2"))
     project.run("run", "--select", "orders", "shops")
