@@ -240,7 +240,7 @@ MUTANTS = [
     Mutant(FINAL, "0 < own[0] < followed.first", "false", "refreshed"),
     Mutant("operations/figures.sql", "if is_stale or (", "if (", "refreshed"),
     Mutant("operations/figures.sql", "planned_in > ' ~ upto if upto else", "planned_in > ' ~ upto if true else", "refreshed"),
-    Mutant("settings/shards.sql", "first.session != session", "first.session == session", "shards"),
+    Mutant("settings/shards.sql", "session) != session", "session) == session", "shards"),
     Mutant("settings/shards.sql", "column.dtype) != column.dtype", "column.dtype) == column.dtype", "shards"),
     Mutant("explain_key.sql", "if own != shard", "if own == shard", "shards"),
     Mutant("settings/model_of.sql", "in collapsing._names_in_all_shards(ledger)", "in [ledger.alias]", "refreshed"),

@@ -119,17 +119,17 @@
             ~ ': a key may be in two of them. Rebuild that shard with --full-refresh first'
         ) if 'shards' in built and built.shards != shards }}
         {% do collapsing._check_built_as_set(node, table, built) if is_projection %}
-        {% set session, unlike = built.get('session'), [] %}
+        {% set unlike, session = [], built.get('session') %}
         {#- values of one type might not fit another, or lose digits in it; a shard that lacks a column has NULL there -#}
         {% for column in described.columns if types.setdefault(column.name | lower, column.dtype) != column.dtype %}
             {% do unlike.append(column.name) %}
         {% endfor %}
-        {% do first.update({'session': session}) if not first and table is not none %}
+        {% set is_of_other_session = table is not none and first.setdefault('session', session) != session %}
         {{ collapsing._raise(
             node.name, 'its shards do not go together: ' ~ table ~ (
                 ' has columns of other types (' ~ unlike | join(', ') ~ ')' if unlike else ' was built under another time zone or ANSI mode'
             ) ~ ' than ' ~ tables[0] ~ '. Run every shard with the same session settings; if the type of a column has changed, with --full-refresh'
-        ) if unlike or (first and table is not none and first.session != session) }}
+        ) if unlike or is_of_other_session }}
         {% do found.append(described) %}
     {% endfor %}
     {{ return(found) }}
