@@ -202,7 +202,7 @@
 
 {#
     Returns whether a projection was built from the table that its model reads here: with --defer it may have been built from that of another
-    environment, whose batches have the same numbers. A table that Spark has listed is spelled in small letters.
+    environment, whose batches have the same numbers. A table that Spark has listed is spelled in lower case.
 #}
 {% macro _is_built_from(projection, source) %}
     {% set built_from = collapsing._property_in(collapsing._describe(projection), 'collapsing.projection') or {} %}

@@ -186,7 +186,7 @@
 {% macro _check_format() %}
     {% set format = collapsing._file_format(this) %}
     {{ collapsing._raise(
-        model.name, 'the config file_format must be one of parquet, delta, iceberg, in small letters; given: ' ~ format
+        model.name, 'the config file_format must be one of parquet, delta, iceberg, in lower case; given: ' ~ format
     ) if format not in ['parquet', 'delta', 'iceberg'] }}
     {% for name, value in (config.get('tblproperties') or {}).items() if format == 'delta' %}
         {{ collapsing._raise(

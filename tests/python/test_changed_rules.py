@@ -355,7 +355,7 @@ def test_no_operation_writes_to_a_copy_that_an_append_would_replace(project, cap
 def test_a_format_that_the_package_does_not_write_is_refused(project) -> None:
     said = project.failures("run", "--select", "of_orc", "of_delta")
     for name, wrong in (
-        ("of_orc", "the config file_format must be one of parquet, delta, iceberg, in small letters; given: orc"),
+        ("of_orc", "the config file_format must be one of parquet, delta, iceberg, in lower case; given: orc"),
         ("of_delta", "the property delta.appendOnly keeps Delta"),
     ):
         assert f"model '{name}': {wrong}" in said[name]
