@@ -104,8 +104,8 @@ named_struct(
 {#
     Returns SQL for what `combine` makes of old and new, in the type of its column; none for another column. A result that does not
     fit is an error, with ANSI on and off. Integers are passed to the SQL as wider types, in which sums and products do not wrap
-    around. Something has overflowed on the way if the SQL gives NULL over these and a value over doubles, unless nullif has made NULL
-    of a 0. SQL that does not take the wider types, as `&` does not, gets the columns as they are.
+    around. Something has overflowed on the way if the SQL gives NULL over these and a value over doubles, unless the numbers are too small
+    for that, or nullif has made NULL of a 0. SQL that does not take the wider types, as `&` does not, gets the columns as they are.
 #}
 {% macro _combined_value(settings, columns, field) %}
     {% do return(none) if field.name not in settings.combine %}
@@ -122,9 +122,10 @@ named_struct(
     {% set wrong, fitted = [], 'try_cast(value as ' ~ type ~ ')' %}
     {% set exact = collapsing._sql_is_exact_in_doubles(settings, field.name, kept) if is_integer and in_doubles else none %}
     {% set fitted = 'if(' ~ exact ~ ', try_cast(wide as ' ~ type ~ '), ' ~ fitted ~ ')' if exact else fitted %}
-    {% do wrong.append('value is not null and ' ~ fitted ~ ' is null') %}
+    {% do wrong.append('value is not null and ' ~ fitted ~ ' is null' ~ (' and wide is not null' if exact else '')) %}
     {% set unless_0 = ' and coalesce(try_cast(wide as ' ~ type ~ '), 1) <> 0' if 'nullif' in sql | lower else '' %}
-    {% do wrong.append('value is null and wide is not null' ~ unless_0) if in_doubles and not is_float %}
+    {% do wrong.append('value is null and wide is not null' ~ unless_0 ~ collapsing._sql_is_large(settings, field.name, kept))
+        if in_doubles and not is_float %}
     {% do wrong.append('value is null and abs(wide) > 1e31D') if in_doubles and is_float %}
     {% do wrong.append('abs(wide) > 9.2234e18D') if in_doubles and is_integer %}
     {% do wrong.append(
@@ -177,10 +178,9 @@ named_struct(
     {% endfor %}
     {% set known = settings.setdefault('takes_wider', {}) %}
     {% if (name, into) not in known %}
-        {#- other types change what picks or hashes a value, a division of integers, and the text of a number -#}
-        {% set differs = {
-            'integers': modules.re.search('hash(64)?\\(', condition), 'decimals': '/' in condition, 'doubles': ' as string)' in condition
-        }[into] %}
+        {#- other types change what hashes or shifts a value, a division of integers, and the text of a number -#}
+        {% set is_of_bits = modules.re.search('hash(64)?\\(|shift\\w*\\(|<<|>>', condition) %}
+        {% set differs = is_of_bits or {'integers': false, 'decimals': '/' in condition, 'doubles': ' as string)' in condition}[into] %}
         {% set is_wider = wide | map(attribute='dtype') | list != columns | map(attribute='dtype') | list %}
         {% set computes = is_wider and modules.re.search('[-+*]', condition) and not differs %}
         {% do known.update({(name, into): computes and not collapsing._is_spark_error(collapsing._analysed_plan(
@@ -196,7 +196,7 @@ named_struct(
     there a quotient is a double. Over decimals, which bigint is cast to, it has six digits. None where it divides none, or decimals.
 #}
 {% macro _sql_is_exact_in_doubles(settings, name, columns) %}
-    {% set condition, exact = collapsing._check_combined(settings, name, columns), ['abs(wide) < 9007199254740992D'] %}
+    {% set condition, exact = collapsing._check_combined(settings, name, columns), ['coalesce(abs(wide) < 9007199254740992D, true)'] %}
     {% do return(none) if '/' not in condition or 'decimal(' in condition %}
     {% for column in columns if collapsing._reads_column(condition, column.name) %}
         {% do return(none) if column.dtype.startswith('decimal') %}
@@ -206,6 +206,25 @@ named_struct(
         {% endfor %}
     {% endfor %}
     {{ return(exact | join(' and ')) }}
+{% endmacro %}
+
+
+{#
+    Returns SQL, to follow others by `and`, that is true where a number of old or new is so large that decimals may overflow, which they do
+    from 10^32 on: a condition of the user's own may give NULL over decimals and a value over doubles, in which 0.1 + 0.2 is not 0.3.
+    Nothing where the SQL casts, or reads fields of a column, for then small numbers may overflow as well.
+#}
+{% macro _sql_is_large(settings, name, columns) %}
+    {% set condition, sql, sizes = collapsing._check_combined(settings, name, columns), settings.combine[name], [] %}
+    {% for column in columns if collapsing._reads_column(condition, column.name) %}
+        {% do return('') if '<' in column.dtype or column.dtype == 'variant' %}
+        {% for row in ['old.', 'new.'] if collapsing._is_integer(column.dtype) or column.dtype.startswith('decimal') %}
+            {% do sizes.append('abs(cast(' ~ row ~ adapter.quote(column.name) ~ ' as double))') %}
+        {% endfor %}
+    {% endfor %}
+    {% do return('') if not sizes or modules.re.search('(?i)cast|::', sql) %}
+    {% set factors = 1 + modules.re.findall('[*/]', sql) | length %}
+    {{ return(' and coalesce(greatest(' ~ sizes | join(', ') ~ ') >= 1e' ~ 30 // factors ~ 'D, false)') }}
 {% endmacro %}
 
 
