@@ -1,16 +1,13 @@
 {% macro blocks(ledger) %}
     {% do return(ledger) if not collapsing._knows_models() %}
     {% set node = collapsing._asked_ledger('blocks', ledger) %}
-    {% if not collapsing._ledger_settings(node).block %}
-        {{ collapsing._raise_setting(
-            node.name, 'block', 'the column with the block token, for blocks to tell what was folded', 'nothing'
-        ) }}
-    {% elif load_relation(collapsing._beside(ledger, 'manifest')) is none %}
-        {{ return(collapsing._no_rows([
-            {'name': 'block', 'dtype': 'string'}, {'name': 'rows', 'dtype': 'bigint'}, {'name': 'batch', 'dtype': 'int'},
-            {'name': 'planned_at', 'dtype': 'timestamp'}, {'name': 'is_unread', 'dtype': 'boolean'}, {'name': 'is_undone', 'dtype': 'boolean'}
-        ])) }}
-    {% endif %}
+    {{ collapsing._raise_setting(
+        node.name, 'block', 'the column with the block token, for blocks to tell what was folded', 'nothing'
+    ) if not collapsing._ledger_settings(node).block }}
+    {% do return(collapsing._no_rows([
+        {'name': 'block', 'dtype': 'string'}, {'name': 'rows', 'dtype': 'bigint'}, {'name': 'batch', 'dtype': 'int'},
+        {'name': 'planned_at', 'dtype': 'timestamp'}, {'name': 'is_unread', 'dtype': 'boolean'}, {'name': 'is_undone', 'dtype': 'boolean'}
+    ])) if load_relation(collapsing._beside(ledger, 'manifest')) is none %}
     {{ return(collapsing._folded_blocks(collapsing._committed_manifest(ledger))) }}
 {% endmacro %}
 

@@ -1,12 +1,10 @@
 {% macro change_feed(feed, keep, before='before', after='after', op='op', sign='sign') %}
 {%- do collapsing._check_relation('change_feed', feed) if execute -%}
 {%- set kept = keep if keep is iterable and keep is not string else [keep] -%}
-{%- if execute and (not kept or '' in kept or kept is mapping or kept | reject('string') | list) -%}
-    {{ collapsing._raise(
-        model.name if model is defined else '?', "change_feed needs 'keep', the column or columns of the feed beside the images, such as its"
-        ~ ' position; given: ' ~ (collapsing._shown(keep) if keep else 'nothing')
-    ) }}
-{%- endif -%}
+{{- collapsing._raise(
+    model.name if model is defined else '?', "change_feed needs 'keep', the column or columns of the feed beside the images, such as its"
+    ~ ' position; given: ' ~ (collapsing._shown(keep) if keep else 'nothing')
+) if execute and (not kept or '' in kept or kept is mapping or kept | reject('string') | list) -}}
 {%- set before, after, op = adapter.quote(before), adapter.quote(after), adapter.quote(op) -%}
 {%- set lacks_one = before ~ ' is null or ' ~ after ~ ' is null' -%}
 (

@@ -2,11 +2,9 @@
     {% do return(ledger) if not collapsing._knows_models() %}
     {% do collapsing._check_relation('changes', ledger) %}
     {% do collapsing._check_built(ledger) if model is defined %}
-    {% if after is not integer or after < 0 %}
-        {{ collapsing._raise(
-            ledger.identifier, "changes needs 'after', the number of the last batch already read (0 for none); given: " ~ collapsing._shown(after)
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        ledger.identifier, "changes needs 'after', the number of the last batch already read (0 for none); given: " ~ collapsing._shown(after)
+    ) if after is not integer or after < 0 }}
     {% set node = collapsing._model_of(ledger) %}
     {% do collapsing._kind_of(node, 'changes') %}
     {% do collapsing._check_one_shard(node) %}

@@ -22,12 +22,10 @@ union all
 {% macro _compared_columns(columns, known=none) %}
     {% set given = [columns] if columns is string else columns or known or [] %}
     {% do return(given) if not execute %}
-    {% if not given or given is not iterable or given is mapping or given | select('string') | list | length < given | length
-        or known and given | map('lower') | reject('in', known | map('lower') | list) | list %}
-        {{ collapsing._raise(
-            model.name if model is defined else '?', "'columns' must be a column or a list of columns"
-            ~ (' (' ~ known | join(', ') ~ ')' if known else '') ~ '; given: ' ~ (collapsing._shown(columns) if columns else 'nothing')
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model.name if model is defined else '?', "'columns' must be a column or a list of columns"
+        ~ (' (' ~ known | join(', ') ~ ')' if known else '') ~ '; given: ' ~ (collapsing._shown(columns) if columns else 'nothing')
+    ) if not given or given is not iterable or given is mapping or given | select('string') | list | length < given | length
+        or known and given | map('lower') | reject('in', known | map('lower') | list) | list }}
     {{ return(given) }}
 {% endmacro %}

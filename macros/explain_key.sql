@@ -62,12 +62,10 @@
     {% else %}
         {% do values.extend(key if key is iterable and key is not string else [key]) %}
     {% endif %}
-    {% if values | length != columns | length or none in values or values | reject('string') | select('iterable') | list %}
-        {{ collapsing._raise(
-            model_name, 'explain_key needs a value for each column of the key (' ~ columns | join(', ') ~ '): where there are several, a list in'
-            ~ ' this order or a mapping; given: ' ~ (key if key is not none else 'nothing')
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model_name, 'explain_key needs a value for each column of the key (' ~ columns | join(', ') ~ '): where there are several, a list in'
+        ~ ' this order or a mapping; given: ' ~ (key if key is not none else 'nothing')
+    ) if values | length != columns | length or none in values or values | reject('string') | select('iterable') | list }}
     {{ return(values) }}
 {% endmacro %}
 

@@ -7,11 +7,10 @@
     {% set name = node.name if node else relation %}
     {#- a Python date or datetime, such as run_started_at -#}
     {% set as_of = as_of | string if as_of.isoformat else as_of %}
-    {% if as_of is not none and as_of is not string and (as_of is not integer or as_of < 0) %}
-        {{ collapsing._raise(name, "final's as_of must be a batch number or a timestamp; given: " ~ collapsing._shown(as_of)) }}
-    {% elif across_partitions is not boolean %}
-        {{ collapsing._raise(name, "final's across_partitions must be true or false; given: " ~ across_partitions) }}
-    {% endif %}
+    {{ collapsing._raise(name, "final's as_of must be a batch number or a timestamp; given: " ~ collapsing._shown(as_of))
+        if as_of is not none and as_of is not string and (as_of is not integer or as_of < 0) }}
+    {{ collapsing._raise(name, "final's across_partitions must be true or false; given: " ~ across_partitions)
+        if across_partitions is not boolean }}
     {% set kind = collapsing._kind_of(node, 'final') %}
     {#- each shard has its own batches -#}
     {% do collapsing._check_one_shard(node) if as_of is not none %}
@@ -20,13 +19,11 @@
     {% set tables, subqueries = collapsing._tables_of(relation, node), [] %}
     {% set settings = collapsing._projection_settings(node) if kind == 'projection' else collapsing._ledger_settings(node) %}
     {% set described = collapsing._check_tables(node, tables, settings) %}
-    {% if not across_partitions and not settings.partition_by %}
-        {{ collapsing._raise(
-            name, 'final(..., across_partitions=false) gives a winner for each partition of the engine replacing, by its setting '
-            ~ "'partition_by'; this is "
-            ~ ('a projection' if kind == 'projection' else "a ledger without the setting 'partition_by'")
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        name, 'final(..., across_partitions=false) gives a winner for each partition of the engine replacing, by its setting '
+        ~ "'partition_by'; this is "
+        ~ ('a projection' if kind == 'projection' else "a ledger without the setting 'partition_by'")
+    ) if not across_partitions and not settings.partition_by }}
     {% for table in tables %}
         {% do subqueries.append(collapsing._visible_rows(table, as_of) if kind == 'projection'
             else collapsing._final_of_table(table, settings, as_of, across_partitions)) %}
@@ -70,7 +67,7 @@
         ) }}
     {% endif %}
     {% set batches = collapsing._batches_of(collapsing._plain(table)) %}
-    {# a view that was made before the base gives the same, more slowly #}
+    {#- a view that was made before the base gives the same, more slowly -#}
     {% do return(collapsing._final_upon_base(table, settings, columns, as_of))
         if batches and batches.base and not settings.partition_by %}
     {% set of_winner = settings if across_partitions else dict(settings, key=settings.key + settings.partition_by) %}
@@ -152,18 +149,15 @@
         left join {{ history }} on true
     {% endset %}
     {% set row = collapsing._rows_of(sql)[0] %}
-    {% if row[0] %}
-        {{ collapsing._raise(node.name, "final's as_of must be a batch number or a timestamp; given: " ~ collapsing._shown(moment)) }}
-    {% elif row[1] %}
-        {{ collapsing._raise(
-            node.name, 'final has no state as_of=' ~ moment ~ ' yet: that is in the future, and the last batch is ' ~ (row[3] or 'none')
-        ) }}
-    {% elif row[2] is none %}
-        {{ collapsing._raise(
-            node.name, 'final has no state as_of=' ~ moment ~ ': '
-            ~ ('the first batch had finished at ' ~ row[4] if row[4] else 'no batch has finished yet')
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(node.name, "final's as_of must be a batch number or a timestamp; given: " ~ collapsing._shown(moment))
+        if row[0] }}
+    {{ collapsing._raise(
+        node.name, 'final has no state as_of=' ~ moment ~ ' yet: that is in the future, and the last batch is ' ~ (row[3] or 'none')
+    ) if row[1] }}
+    {{ collapsing._raise(
+        node.name, 'final has no state as_of=' ~ moment ~ ': '
+        ~ ('the first batch had finished at ' ~ row[4] if row[4] else 'no batch has finished yet')
+    ) if row[2] is none }}
     {{ return(row[2]) }}
 {% endmacro %}
 
@@ -176,15 +170,13 @@
     {% set batches = collapsing._batches_of(collapsing._plain(relation)) %}
     {% set own = collapsing._last_to_ask_for(relation, batches) %}
     {% set last = last or own %}
-    {% if own is not none and as_of > last %}
-        {{ collapsing._raise(name, 'final has no state as_of=' ~ as_of ~ ' yet: the last batch is ' ~ (last or 'none')) }}
-    {% elif batches and as_of < batches.first and (as_of or batches.base or batches.first > 1) %}
-        {{ collapsing._raise(
-            name, 'final has no state as_of=' ~ as_of ~ ': ' ~ relation.identifier ~ ' was '
-            ~ ('optimized or rebuilt' if batches.base else 'built') ~ ' later, and holds the states after batches ' ~ batches.first
-            ~ ' to ' ~ batches.last
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(name, 'final has no state as_of=' ~ as_of ~ ' yet: the last batch is ' ~ (last or 'none'))
+        if own is not none and as_of > last }}
+    {{ collapsing._raise(
+        name, 'final has no state as_of=' ~ as_of ~ ': ' ~ relation.identifier ~ ' was '
+        ~ ('optimized or rebuilt' if batches.base else 'built') ~ ' later, and holds the states after batches ' ~ batches.first
+        ~ ' to ' ~ batches.last
+    ) if batches and as_of < batches.first and (as_of or batches.base or batches.first > 1) }}
 {% endmacro %}
 
 
@@ -204,10 +196,8 @@
         else 'select 1 from ' ~ ledger ~ ' where ledger_sign <> 0 and ledger_batch' ~ between % 'ledger_batch' %}
     {#- of a rebuild that has left no row at all nothing tells but its number -#}
     {% set is_rebuilt = own[1] is none and 0 < own[0] < followed.first %}
-    {% if own[0] != as_of and (is_rebuilt or (followed.base > own[0] and not has_manifest) or collapsing._rows_of(unread)) %}
-        {{ collapsing._raise(
-            name, 'final has no state as_of=' ~ as_of ~ ': ' ~ projection.identifier ~ ' has read '
-            ~ ('the batches after ' ~ own[0] ~ ' up to ' ~ own[1] ~ ' in one run' if own[1] else 'no batch after ' ~ own[0] ~ ' yet')
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        name, 'final has no state as_of=' ~ as_of ~ ': ' ~ projection.identifier ~ ' has read '
+        ~ ('the batches after ' ~ own[0] ~ ' up to ' ~ own[1] ~ ' in one run' if own[1] else 'no batch after ' ~ own[0] ~ ' yet')
+    ) if own[0] != as_of and (is_rebuilt or (followed.base > own[0] and not has_manifest) or collapsing._rows_of(unread)) }}
 {% endmacro %}

@@ -2,11 +2,9 @@
     {% set is_list = ledgers is sequence and ledgers is not string and ledgers is not mapping %}
     {% set read = ledgers if is_list and ledgers else ['(select 1)'] %}
     {% do return('(select * from ' ~ read | join(' union all select * from ') ~ ')') if not collapsing._knows_models() %}
-    {% if ledgers is not none and not (is_list and ledgers) %}
-        {{ collapsing._raise(
-            model.name if model is defined else '?', "histories takes a list of relations, such as [ref('orders')]; given: " ~ ledgers
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model.name if model is defined else '?', "histories takes a list of relations, such as [ref('orders')]; given: " ~ ledgers
+    ) if ledgers is not none and not (is_list and ledgers) }}
     {% set names, selects = collapsing._column_list(collapsing._history_columns() | map(attribute='name')), [] %}
     {% set given = ledgers or [] %}
     {% for node in ([] if ledgers else collapsing._asked_models('histories', none, ['ledger'])) %}

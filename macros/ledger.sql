@@ -32,20 +32,16 @@
 {# Raises an error where a macro is not given a built relation, or --sample may read a part of it, which would count as all. #}
 {% macro _check_read(macro_name, relation) %}
     {% do collapsing._check_relation(macro_name, relation) %}
-    {% if relation is string %}
-        {{ collapsing._raise(
-            model.name, macro_name ~ " takes a relation, such as ref('orders'), and no SQL: move that into a model of its own; given: "
-            ~ relation.split() | join(' ') | truncate(80)
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model.name, macro_name ~ " takes a relation, such as ref('orders'), and no SQL: move that into a model of its own; given: "
+        ~ relation.split() | join(' ') | truncate(80)
+    ) if relation is string }}
     {% do collapsing._check_built(relation) %}
     {#- a view that this command builds keeps to the sample, and its name does not say so -#}
-    {% if invocation_args_dict.get('sample') and not flags.EMPTY %}
-        {{ collapsing._raise(
-            model.name, 'under --sample it may read only a part of ' ~ collapsing._plain(relation) ~ ', and all of it would count as read: the rest'
-            ~ ' would never be read. Run this model without --sample, or sample in the SQL of the stage'
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model.name, 'under --sample it may read only a part of ' ~ collapsing._plain(relation) ~ ', and all of it would count as read: the rest'
+        ~ ' would never be read. Run this model without --sample, or sample in the SQL of the stage'
+    ) if invocation_args_dict.get('sample') and not flags.EMPTY }}
 {% endmacro %}
 
 

@@ -150,7 +150,7 @@ MUTANTS = [
     Mutant(FINAL, "from base left semi join later on", "from base left anti join later on", "status"),
     Mutant(FINAL, "if(finished_at <= asked,", "if(finished_at >= asked,", "corners"),
     Mutant(FINAL, "any_value(asked) > now()", "any_value(asked) < now()", "corners"),
-    Mutant(FINAL, "as_of > last %}", "as_of < last %}", "refreshed"),
+    Mutant(FINAL, "as_of > last }}", "as_of < last }}", "refreshed"),
     Mutant(FINAL, "as_of < batches.first and", "as_of > batches.first and", "optimize"),
     Mutant(FINAL, "filter (where abs(ledger_batch) <= '", "filter (where abs(ledger_batch) >= '", "refreshed"),
     Mutant(FINAL, "own[0] != as_of and", "own[0] == as_of and", "refreshed"),

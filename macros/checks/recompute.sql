@@ -86,12 +86,10 @@ order by {{ collapsing._column_list(groups + ['only_in']) }}
 #}
 {% macro _final_of_source(projection, node, read) %}
     {% set sources = collapsing._sources_of(node) %}
-    {% if sources | length != 1 %}
-        {{ collapsing._raise(
-            node.name, 'the test needs a projection that reads one ledger or projection through ref(); found: '
-            ~ (sources | map(attribute='name') | join(', ') or 'none')
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        node.name, 'the test needs a projection that reads one ledger or projection through ref(); found: '
+        ~ (sources | map(attribute='name') | join(', ') or 'none')
+    ) if sources | length != 1 }}
     {% set own, deferred = collapsing._relation_if_any(sources[0]), sources[0].defer_relation %}
     {% set other = collapsing._relation_if_any(deferred) if deferred else none %}
     {% set is_of_other = other and collapsing._is_built_from(projection, other)

@@ -145,13 +145,11 @@
         'select min(' ~ collapsing._row_as_json(first.settings.key) ~ ') from ('
         ~ collapsing._engine(first.settings).inconsistent(rows, first.settings) ~ ')'
     )[0][0] %}
-    {% if key is not none %}
-        {{ collapsing._raise(
-            model.name, "the rows of '" ~ first.name ~ "' are inconsistent, a cancel row without its state row or a state row twice,"
-            ~ ' for example of key ' ~ key ~ ': a joined ledger has one live row of a key. Stage the rows that put it right, and if this '
-            ~ 'error stays, build ' ~ first.name ~ ' again with --full-refresh'
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model.name, "the rows of '" ~ first.name ~ "' are inconsistent, a cancel row without its state row or a state row twice,"
+        ~ ' for example of key ' ~ key ~ ': a joined ledger has one live row of a key. Stage the rows that put it right, and if this '
+        ~ 'error stays, build ' ~ first.name ~ ' again with --full-refresh'
+    ) if key is not none }}
 {% endmacro %}
 
 

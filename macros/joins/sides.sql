@@ -24,17 +24,14 @@
     {#- a ledger may be several sides, which have to see the same batches of it -#}
     {% set batches = {} %}
     {% set first, others = collapsing._side(given.first, none, read, batches), given.others %}
-    {% if first.id != model.depends_on.nodes | first %}
-        {{ collapsing._raise(
-            model.name, 'the first ledger of joined must be the first model that its SQL names; given: ' ~ first.name
-            ~ ', and its SQL names ' ~ (model.depends_on.nodes | first) ~ ' before it'
-        ) }}
-    {% elif others | sort != settings.join | sort %}
-        {{ collapsing._raise_setting(
-            model.name, 'join', 'for the ledgers that joined is given by name: ' ~ (others | sort | join(', ') or 'none'),
-            settings.join | sort | join(', ')
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model.name, 'the first ledger of joined must be the first model that its SQL names; given: ' ~ first.name
+        ~ ', and its SQL names ' ~ (model.depends_on.nodes | first) ~ ' before it'
+    ) if first.id != model.depends_on.nodes | first }}
+    {{ collapsing._raise_setting(
+        model.name, 'join', 'for the ledgers that joined is given by name: ' ~ (others | sort | join(', ') or 'none'),
+        settings.join | sort | join(', ')
+    ) if others | sort != settings.join | sort }}
     {% set sides = [first] %}
     {% do settings.update({'first': first.reads}) %}
     {% for name, join in settings.join.items() %}
@@ -55,21 +52,17 @@
 {# Returns one side, or raises an error where it cannot be joined; `name` is none for the first ledger, `known` {id: batches}. #}
 {% macro _side(relation, name, read, known) %}
     {% set node = collapsing._model_of(relation) %}
-    {% if node is not none and collapsing._shards_of(node) %}
-        {{ collapsing._raise(
-            model.name, "the keys of the ledger '" ~ node.name
-            ~ "' are split into shards, and a joined ledger reads one table of each ledger"
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model.name, "the keys of the ledger '" ~ node.name
+        ~ "' are split into shards, and a joined ledger reads one table of each ledger"
+    ) if node is not none and collapsing._shards_of(node) }}
     {% set node = collapsing._asked_ledger('joined', relation) %}
     {% set settings = collapsing._ledger_settings(node) %}
-    {% if not collapsing._engine(settings).adds_up %}
-        {{ collapsing._raise(
-            model.name, "the ledger '" ~ node.name ~ "' has the engine " ~ settings.engine
-            ~ ': it has no cancel rows, so a joined ledger would not notice rows that are replaced.'
-            ~ ' Give it the engine versioned_collapsing, or collapsing where there is no version'
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model.name, "the ledger '" ~ node.name ~ "' has the engine " ~ settings.engine
+        ~ ': it has no cancel rows, so a joined ledger would not notice rows that are replaced.'
+        ~ ' Give it the engine versioned_collapsing, or collapsing where there is no version'
+    ) if not collapsing._engine(settings).adds_up }}
     {% set table = collapsing._plain(relation) %}
     {% set id, after = node.unique_id, read.get(node.unique_id) %}
     {% do known.update({id: collapsing._batches_of_source(relation, at_least=after or 0)}) if id not in known %}
@@ -85,17 +78,14 @@
 {# Raises an error where a row of the first ledger could find more than one row of another side. #}
 {% macro _check_other_side(side) %}
     {% set key, joined = side.settings.key | map('lower') | sort, side.on | map('last') | map('lower') | sort %}
-    {% if collapsing._engine(side.settings).keeps_every_row %}
-        {{ collapsing._raise(
-            model.name, "the ledger '" ~ side.ledger ~ "' has rows that carry their own sign: they may leave a key with several live rows, and"
-            ~ ' a joined row must find one. Only the first ledger may be signed'
-        ) }}
-    {% elif key != joined %}
-        {{ collapsing._raise_setting(
-            model.name, 'join.' ~ side.name ~ '.on', 'for each column of the whole key of ' ~ side.name ~ ' (' ~ side.settings.key | join(', ')
-            ~ '), one column of the first ledger, so that a row finds at most one row there', side.on | map('last') | join(', ')
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model.name, "the ledger '" ~ side.ledger ~ "' has rows that carry their own sign: they may leave a key with several live rows, and"
+        ~ ' a joined row must find one. Only the first ledger may be signed'
+    ) if collapsing._engine(side.settings).keeps_every_row }}
+    {{ collapsing._raise_setting(
+        model.name, 'join.' ~ side.name ~ '.on', 'for each column of the whole key of ' ~ side.name ~ ' (' ~ side.settings.key | join(', ')
+        ~ '), one column of the first ledger, so that a row finds at most one row there', side.on | map('last') | join(', ')
+    ) if key != joined }}
 {% endmacro %}
 
 
@@ -146,18 +136,15 @@
 
 {# Adds a column to those of a joined ledger; raises an error where another one has its name, or the name is the package's. #}
 {% macro _add_joined_column(columns, owners, name, column, owner) %}
-    {% if name | lower in owners %}
-        {{ collapsing._raise(
-            model.name, "the column '" ~ name ~ "' is both of " ~ owners[name | lower] ~ ' and of ' ~ owner
-            ~ ". Give one of them another name: 'columns': {'" ~ owner ~ '_' ~ name ~ "': '" ~ column.name ~ "'}"
-        ) }}
-    {% elif '`' in name %}
-        {{ collapsing._raise(model.name, "the column '" ~ name ~ "' has a backtick in its name, which dbt does not quote: give it another name") }}
-    {% elif name.lower().startswith('ledger_') %}
-        {{ collapsing._raise(
-            model.name, "the name '" ~ name ~ "' begins with ledger_: such names are reserved for the package"
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model.name, "the column '" ~ name ~ "' is both of " ~ owners[name | lower] ~ ' and of ' ~ owner
+        ~ ". Give one of them another name: 'columns': {'" ~ owner ~ '_' ~ name ~ "': '" ~ column.name ~ "'}"
+    ) if name | lower in owners }}
+    {{ collapsing._raise(
+        model.name, "the column '" ~ name ~ "' has a backtick in its name, which dbt does not quote: give it another name"
+    ) if '`' in name }}
+    {{ collapsing._raise(model.name, "the name '" ~ name ~ "' begins with ledger_: such names are reserved for the package")
+        if name.lower().startswith('ledger_') }}
     {% do owners.update({name | lower: owner}) %}
     {% do columns.append({'name': name, 'dtype': column.dtype}) %}
 {% endmacro %}
@@ -170,10 +157,8 @@
         {% set text = modules.re.sub('^varchar\\(\\d+\\)', 'string', dtype) %}
         {% do types.append('integer' if collapsing._is_integer(dtype) else text) %}
     {% endfor %}
-    {% if types[0] != types[1] %}
-        {{ collapsing._raise(
-            model.name, "setting 'join." ~ side.name ~ ".on': '" ~ mine.name ~ "' is " ~ mine.dtype ~ " and '" ~ theirs.name
-            ~ "' of " ~ side.name ~ ' is ' ~ theirs.dtype ~ ': compared by conversion, a row might find several rows. Cast one of them in its stage'
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model.name, "setting 'join." ~ side.name ~ ".on': '" ~ mine.name ~ "' is " ~ mine.dtype ~ " and '" ~ theirs.name
+        ~ "' of " ~ side.name ~ ' is ' ~ theirs.dtype ~ ': compared by conversion, a row might find several rows. Cast one of them in its stage'
+    ) if types[0] != types[1] }}
 {% endmacro %}

@@ -72,12 +72,10 @@
     {% set free = free | reject('in', [version, block]) | list %}
     {% set keys = collapsing._ranked_columns(free, collapsing._key_names(name), most_first=true)
         or collapsing._ranked_columns(free, [['', collapsing._key_types()]], most_first=true) %}
-    {% if not keys %}
-        {{ exceptions.raise_compiler_error(
-            "collapsing: generate finds no key in the stage '" ~ node.name ~ "': no column that could be one has a value in each row, of "
-            ~ rows ~ '. Its columns: ' ~ columns | map(attribute='name') | join(', ')
-        ) }}
-    {% endif %}
+    {{ exceptions.raise_compiler_error(
+        "collapsing: generate finds no key in the stage '" ~ node.name ~ "': no column that could be one has a value in each row, of "
+        ~ rows ~ '. Its columns: ' ~ columns | map(attribute='name') | join(', ')
+    ) if not keys }}
     {{ return({
         'name': name, 'key': keys[0], 'version': version, 'mark': mark, 'block': block,
         'candidates': {'key': keys, 'version': versions, 'block': tokens}

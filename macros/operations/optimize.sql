@@ -131,12 +131,10 @@
 
 {# Raises an error about a ledger that would take rows for new again, once an optimize has left them out. #}
 {% macro _check_optimizable(settings) %}
-    {% if collapsing._keeps_what_it_reads(settings) %}
-        {{ collapsing._raise(
-            settings.model, "it cannot be optimized without the setting 'block': each run compares its whole stage with the rows that it keeps,"
-            ~ ' and would append again those that optimize leaves out'
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        settings.model, "it cannot be optimized without the setting 'block': each run compares its whole stage with the rows that it keeps,"
+        ~ ' and would append again those that optimize leaves out'
+    ) if collapsing._keeps_what_it_reads(settings) }}
 {% endmacro %}
 
 

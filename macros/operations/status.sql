@@ -22,26 +22,21 @@
 
 {# Raises an error about an argument of status. #}
 {% macro _check_status(format, fail_if, scan) %}
-    {% if format not in ['table', 'json'] %}
-        {{ exceptions.raise_compiler_error("collapsing: status's format must be table or json; given: " ~ format) }}
-    {% elif scan is not boolean %}
-        {{ exceptions.raise_compiler_error("collapsing: status's scan must be true or false; given: " ~ scan) }}
-    {% elif fail_if is not none and fail_if is not mapping %}
-        {{ exceptions.raise_compiler_error(
-            "collapsing: status's fail_if must be a mapping of figures to limits; given: " ~ fail_if
-        ) }}
-    {% endif %}
+    {{ exceptions.raise_compiler_error("collapsing: status's format must be table or json; given: " ~ format)
+        if format not in ['table', 'json'] }}
+    {{ exceptions.raise_compiler_error("collapsing: status's scan must be true or false; given: " ~ scan)
+        if scan is not boolean }}
+    {{ exceptions.raise_compiler_error("collapsing: status's fail_if must be a mapping of figures to limits; given: " ~ fail_if)
+        if fail_if is not none and fail_if is not mapping }}
     {% set allowed = [
         'unread_blocks', 'unread_rows', 'age_minutes', 'lag_batches', 'rejects', 'last_rejects', 'last_ties', 'dead_share', 'tombstones', 'findings'
     ] %}
     {% for figure, limit in (fail_if or {}).items() %}
-        {% if figure not in allowed or limit is not number or limit is boolean or limit < 0 %}
-            {{ exceptions.raise_compiler_error(
-                "collapsing: status's fail_if takes numbers, 0 or more, of: " ~ allowed | join(', ') ~ '; given: ' ~ figure ~ ': ' ~ limit
-            ) }}
-        {% elif figure == 'findings' and not scan %}
-            {{ exceptions.raise_compiler_error("collapsing: status's fail_if of findings needs scan: true") }}
-        {% endif %}
+        {{ exceptions.raise_compiler_error(
+            "collapsing: status's fail_if takes numbers, 0 or more, of: " ~ allowed | join(', ') ~ '; given: ' ~ figure ~ ': ' ~ limit
+        ) if figure not in allowed or limit is not number or limit is boolean or limit < 0 }}
+        {{ exceptions.raise_compiler_error("collapsing: status's fail_if of findings needs scan: true")
+            if figure == 'findings' and not scan }}
     {% endfor %}
 {% endmacro %}
 

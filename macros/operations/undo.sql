@@ -110,21 +110,17 @@
     {% for name, given in choices.items() if given is not boolean %}
         {{ collapsing._raise(node.name, "undo's " ~ name ~ ' must be true or false; given: ' ~ given) }}
     {% endfor %}
-    {% if batch is not none and (batch is not integer or batch < 1) %}
-        {{ collapsing._raise(node.name, "undo's batch must be the number of a batch; given: " ~ collapsing._shown(batch)) }}
-    {% elif choices.redo and choices.unread %}
-        {{ collapsing._raise(node.name, "undo takes unread or redo, not both") }}
-    {% elif not collapsing._engine(settings).adds_up %}
-        {{ collapsing._raise(
-            node.name, 'undo appends the negation of a batch, and the engine ' ~ settings.engine ~ ' has no cancel rows. Stage the older rows'
-            ~ ' again with a higher version, or rebuild the ledger from a stage without those blocks'
-        ) }}
-    {% elif not settings.block and not choices.unread and not choices.redo %}
-        {{ collapsing._raise(
-            node.name, "without the setting 'block' every run reads the whole stage, also what was taken back: take those rows out of"
-            ~ " the stage first, and say so with --args '{model: " ~ collapsing._name_to_ask(node) ~ ", unread: true}'"
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(node.name, "undo's batch must be the number of a batch; given: " ~ collapsing._shown(batch))
+        if batch is not none and (batch is not integer or batch < 1) }}
+    {{ collapsing._raise(node.name, "undo takes unread or redo, not both") if choices.redo and choices.unread }}
+    {{ collapsing._raise(
+        node.name, 'undo appends the negation of a batch, and the engine ' ~ settings.engine ~ ' has no cancel rows. Stage the older rows'
+        ~ ' again with a higher version, or rebuild the ledger from a stage without those blocks'
+    ) if not collapsing._engine(settings).adds_up }}
+    {{ collapsing._raise(
+        node.name, "without the setting 'block' every run reads the whole stage, also what was taken back: take those rows out of"
+        ~ " the stage first, and say so with --args '{model: " ~ collapsing._name_to_ask(node) ~ ", unread: true}'"
+    ) if not settings.block and not choices.unread and not choices.redo }}
 {% endmacro %}
 
 
