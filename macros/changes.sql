@@ -25,8 +25,8 @@
         if batches and after < batches.first and batches.first > 1 }}
     {#- a view over this raises the error too, once a base stands for what it would miss, or `after` is gone -#}
     {% set stop = collapsing._raise_in_sql(node.name ~ ': ' ~ gone ~ advice) %}
-    {% set found = '(select ledger_batch from ' ~ collapsing._plain(ledger) ~ ' where ledger_batch %s limit 1)' %}
-    {% set found = found % ('< -' ~ after) ~ ' union all ' ~ found % ('between -' ~ after ~ ' and ' ~ after) %}
+    {% set found = '(select ledger_batch from ' ~ collapsing._plain(ledger) ~ ' where ledger_batch ' %}
+    {% set found = found ~ '< -' ~ after ~ ' limit 1) union all ' ~ found ~ 'between -' ~ after ~ ' and ' ~ after ~ ' limit 1)' %}
     {#- in a subquery, which runs whatever files Spark skips; and in the scan, for on parquet each lists partitions by itself -#}
     {{ return(
         '(select * from ' ~ ledger ~ ' where (ledger_batch > ' ~ after ~ ' or ledger_batch < -' ~ after ~ ') and if(ledger_batch < -' ~ after

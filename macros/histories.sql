@@ -3,7 +3,8 @@
     {% set read = ledgers if is_list and ledgers else ['(select 1)'] %}
     {% do return('(select * from ' ~ read | join(' union all select * from ') ~ ')') if not collapsing._knows_models() %}
     {{ collapsing._raise(
-        model.name if model is defined else '?', "histories takes a list of relations, such as [ref('orders')]; given: " ~ ledgers
+        model.name if model is defined else '?', "histories takes a list of relations, such as [ref('orders')]; given: "
+        ~ collapsing._shown(ledgers)
     ) if ledgers is not none and not (is_list and ledgers) }}
     {% set names, selects = collapsing._column_list(collapsing._history_columns() | map(attribute='name')), [] %}
     {% set given = ledgers or [] %}

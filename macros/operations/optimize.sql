@@ -38,10 +38,10 @@
 {% macro _optimize_one(node, kind, keep_batches, policy, dry_run) %}
     {% set relation = collapsing._built_relation(node) %}
     {% set settings = collapsing._ledger_settings(node) if kind == 'ledger' %}
-    {% do collapsing._check_optimizable(settings) if settings %}
-    {% do collapsing._check_not_fed_on(node, 'optimized') if settings %}
+    {#- by policy, _why_left_out has already left out what must not be optimized, and what an operation must not write to -#}
+    {% do collapsing._check_optimizable(settings) if settings and not policy %}
+    {% do collapsing._check_not_fed_on(node, 'optimized') if settings and not policy %}
     {% set described = collapsing._describe(relation) if settings or not policy %}
-    {#- by policy, _why_left_out has already left out what an operation must not write to -#}
     {% do collapsing._check_operable(node.name, relation, settings, described) if not policy %}
     {% do collapsing._check_retention_sql(settings, described.columns) if settings %}
     {% set batches = collapsing._batches_of(relation) %}
