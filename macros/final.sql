@@ -119,14 +119,24 @@
 {% macro _state_asked_for(node, relation, as_of) %}
     {% set ledger, is_deferred = collapsing._ledger_of(node), not collapsing._is_table_of(node, relation) %}
     {% set of_ledger = ledger.defer_relation if is_deferred else none %}
-    {% set number = collapsing._batch_at(node, ledger, of_ledger, as_of) if as_of is string else as_of %}
+    {% set as_of = collapsing._batch_at(node, ledger, of_ledger, as_of) if as_of is string else as_of %}
     {% set table = collapsing._relation_if_any(ledger) %}
     {#- none where it is not there, or the projection is that of another environment -#}
     {% set followed = collapsing._batches_of(table) if collapsing._is_projection(node) and table is not none
         and not is_deferred and load_relation(relation) is not none else none %}
-    {% do collapsing._check_batch_is_there(node.name, relation, number, followed.last if followed) %}
-    {% do collapsing._check_state_of_projection(node.name, relation, number, table, followed) if followed %}
-    {{ return(number) }}
+    {% set batches = collapsing._batches_of(collapsing._plain(relation)) %}
+    {% set own = collapsing._last_to_ask_for(relation, batches) %}
+    {% set last = followed.last if followed else own %}
+    {{ collapsing._raise(node.name, 'final has no state as_of=' ~ as_of ~ ' yet: the last batch is ' ~ (last or 'none'))
+        if own is not none and as_of > last }}
+    {#- the state 0, before the first batch, goes with the first one -#}
+    {{ collapsing._raise(
+        node.name, 'final has no state as_of=' ~ as_of ~ ': ' ~ relation.identifier ~ ' was '
+        ~ ('optimized or rebuilt' if batches.base else 'built') ~ ' later, and holds the states after batches ' ~ batches.first
+        ~ ' to ' ~ batches.last
+    ) if batches and as_of < batches.first and (as_of or batches.base or batches.first > 1) }}
+    {% do collapsing._check_state_of_projection(node.name, relation, as_of, table, followed) if followed %}
+    {{ return(as_of) }}
 {% endmacro %}
 
 
@@ -159,24 +169,6 @@
         ~ ('the first batch had finished at ' ~ row[4] if row[4] else 'no batch has finished yet')
     ) if row[2] is none }}
     {{ return(row[2]) }}
-{% endmacro %}
-
-
-{#
-    Raises an error: the requested state is older than any that the ledger or projection still has, or newer than `last`, the last batch of
-    what a projection follows. The state 0, before the first batch, goes with the first one.
-#}
-{% macro _check_batch_is_there(name, relation, as_of, last) %}
-    {% set batches = collapsing._batches_of(collapsing._plain(relation)) %}
-    {% set own = collapsing._last_to_ask_for(relation, batches) %}
-    {% set last = last or own %}
-    {{ collapsing._raise(name, 'final has no state as_of=' ~ as_of ~ ' yet: the last batch is ' ~ (last or 'none'))
-        if own is not none and as_of > last }}
-    {{ collapsing._raise(
-        name, 'final has no state as_of=' ~ as_of ~ ': ' ~ relation.identifier ~ ' was '
-        ~ ('optimized or rebuilt' if batches.base else 'built') ~ ' later, and holds the states after batches ' ~ batches.first
-        ~ ' to ' ~ batches.last
-    ) if batches and as_of < batches.first and (as_of or batches.base or batches.first > 1) }}
 {% endmacro %}
 
 

@@ -23,5 +23,16 @@
     {% endfor %}
     {% do collapsing._reset_if_stale(sides, batches) %}
     {% do collapsing._take_columns(sides) %}
-    {{ return(collapsing._joined_query(sides, 1 + (batches.last if batches else 0))) }}
+    {% set number = 1 + (batches.last if batches else 0) %}
+    {% do return(collapsing._whole_join(sides, number)) if sides[0].after is none %}
+    {#- nothing is cached: what a run caches is a CTE here -#}
+    {% set ctes = [] %}
+    {% for side in sides[1:] if side.after < side.upto %}
+        {% do side.update({'changed': 'changed_' ~ side.name}) %}
+        {% do ctes.append('changed_' ~ side.name ~ ' as (\n' ~ collapsing._changed_rows(side) ~ '\n)') %}
+    {% endfor %}
+    {% set stayed = {'rows': 'keys_that_find_changes', 'bounds': none, 'count': 0} if ctes else none %}
+    {% do ctes.append('keys_that_find_changes as (\n' ~ collapsing._keys_that_find_changes(sides) ~ '\n)') if stayed %}
+    {% do ctes.append('unread as (\n' ~ collapsing._rows_to_join(sides, stayed) ~ '\n)') %}
+    {{ return(collapsing._joined_rows(sides, 'unread', number, ctes)) }}
 {% endmacro %}

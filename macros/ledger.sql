@@ -29,26 +29,20 @@
 {% endmacro %}
 
 
-{# Raises an error where a macro is not given a built relation, or --sample may read a part of it, which would count as all. #}
-{% macro _check_read(macro_name, relation) %}
-    {% do collapsing._check_relation(macro_name, relation) %}
-    {{ collapsing._raise(
-        model.name, macro_name ~ " takes a relation, such as ref('orders'), and no SQL: move that into a model of its own; given: "
-        ~ relation.split() | join(' ') | truncate(80)
-    ) if relation is string }}
-    {% do collapsing._check_built(relation) %}
-    {#- a view that this command builds keeps to the sample, and its name does not say so -#}
-    {{ collapsing._raise(
-        model.name, 'under --sample it may read only a part of ' ~ collapsing._plain(relation) ~ ', and all of it would count as read: the rest'
-        ~ ' would never be read. Run this model without --sample, or sample in the SQL of the stage'
-    ) if invocation_args_dict.get('sample') and not flags.EMPTY }}
-{% endmacro %}
-
-
 {# Returns the query of a model's SQL, which reads `read`, and keeps it for _check_model, which looks for more around it. #}
 {% macro _query_of(kind, read) %}
     {% for relation in read if collapsing._knows_models() %}
-        {% do collapsing._check_read(kind, relation) %}
+        {% do collapsing._check_relation(kind, relation) %}
+        {{ collapsing._raise(
+            model.name, kind ~ " takes a relation, such as ref('orders'), and no SQL: move that into a model of its own; given: "
+            ~ relation.split() | join(' ') | truncate(80)
+        ) if relation is string }}
+        {% do collapsing._check_built(relation) %}
+        {#- a view that this command builds keeps to the sample, and its name does not say so -#}
+        {{ collapsing._raise(
+            model.name, 'under --sample it may read only a part of ' ~ collapsing._plain(relation) ~ ', and all of it would count as read: the rest'
+            ~ ' would never be read. Run this model without --sample, or sample in the SQL of the stage'
+        ) if invocation_args_dict.get('sample') and not flags.EMPTY }}
     {% endfor %}
     {% set query = 'select * from ' ~ read[0] %}
     {% do graph.nodes[model.unique_id].update({'collapsing_query': query})

@@ -4,21 +4,6 @@
 #}
 
 
-{# Returns the query of the rows that the next batch appends, from nothing cached: what a preview shows. #}
-{% macro _joined_query(sides, number) %}
-    {% do return(collapsing._whole_join(sides, number)) if sides[0].after is none %}
-    {% set ctes = [] %}
-    {% for side in sides[1:] if side.after < side.upto %}
-        {% do side.update({'changed': 'changed_' ~ side.name}) %}
-        {% do ctes.append('changed_' ~ side.name ~ ' as (\n' ~ collapsing._changed_rows(side) ~ '\n)') %}
-    {% endfor %}
-    {% set stayed = {'rows': 'keys_that_find_changes', 'bounds': none, 'count': 0} if ctes else none %}
-    {% do ctes.append('keys_that_find_changes as (\n' ~ collapsing._keys_that_find_changes(sides) ~ '\n)') if stayed %}
-    {% do ctes.append('unread as (\n' ~ collapsing._rows_to_join(sides, stayed) ~ '\n)') %}
-    {{ return(collapsing._joined_rows(sides, 'unread', number, ctes)) }}
-{% endmacro %}
-
-
 {#
     Returns the query of the rows that a batch appends.
 

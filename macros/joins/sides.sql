@@ -40,7 +40,16 @@
             'type': join.type, 'on': join.on.items() | list, 'takes': join.columns.items() | list,
             'changed': none, 'changed_count': 0, 'changed_bounds': none, 'bounds': none
         }) %}
-        {% do collapsing._check_other_side(side) %}
+        {#- a row of the first ledger must find at most one row there -#}
+        {{ collapsing._raise(
+            model.name, "the ledger '" ~ side.ledger ~ "' has rows that carry their own sign: they may leave a key with several live rows, and"
+            ~ ' a joined row must find one. Only the first ledger may be signed'
+        ) if collapsing._engine(side.settings).keeps_every_row }}
+        {% set key, joined = side.settings.key | map('lower') | sort, side.on | map('last') | map('lower') | sort %}
+        {{ collapsing._raise_setting(
+            model.name, 'join.' ~ name ~ '.on', 'for each column of the whole key of ' ~ name ~ ' (' ~ side.settings.key | join(', ')
+            ~ '), one column of the first ledger, so that a row finds at most one row there', join.on.values() | join(', ')
+        ) if key != joined }}
         {#- the rules that the table is marked with: another ledger or table under the same name is another join -#}
         {% do join.update({'reads': side.reads}) %}
         {% do sides.append(side) %}
@@ -72,20 +81,6 @@
         'name': name or node.name, 'ledger': node.name, 'id': id, 'relation': table, 'reads': id ~ ' in ' ~ table,
         'settings': settings, 'batches': batches, 'after': after, 'upto': upto, 'token': id ~ ':' ~ upto
     }) }}
-{% endmacro %}
-
-
-{# Raises an error where a row of the first ledger could find more than one row of another side. #}
-{% macro _check_other_side(side) %}
-    {% set key, joined = side.settings.key | map('lower') | sort, side.on | map('last') | map('lower') | sort %}
-    {{ collapsing._raise(
-        model.name, "the ledger '" ~ side.ledger ~ "' has rows that carry their own sign: they may leave a key with several live rows, and"
-        ~ ' a joined row must find one. Only the first ledger may be signed'
-    ) if collapsing._engine(side.settings).keeps_every_row }}
-    {{ collapsing._raise_setting(
-        model.name, 'join.' ~ side.name ~ '.on', 'for each column of the whole key of ' ~ side.name ~ ' (' ~ side.settings.key | join(', ')
-        ~ '), one column of the first ledger, so that a row finds at most one row there', side.on | map('last') | join(', ')
-    ) if key != joined }}
 {% endmacro %}
 
 

@@ -188,9 +188,9 @@
 {% endmacro %}
 
 
-{# Returns what only a scan of the ledger tells: findings, and of an engine that keeps every row which are live and dead. #}
+{# Returns what only a scan tells: `findings`, {finding: words}, and of an engine that keeps every row which are live and dead. #}
 {% macro _scanned_figures(ledger, settings, figures) %}
-    {% set engine, scanned = collapsing._engine(settings), {} %}
+    {% set engine, scanned = collapsing._engine(settings), {'findings': none} %}
     {% if engine.keeps_every_row %}
         {% set live = collapsing._rows_of('select count(*) from ' ~ collapsing._final_of_table(ledger, settings))[0][0] %}
         {#- the row of a batch without rows has no key, and is none of the figure `rows` either -#}
@@ -200,22 +200,19 @@
             'live': live, 'dead': dead, 'dead_share': (dead / figures.rows) | round(3) if figures.rows else 0
         }) %}
     {% endif %}
-    {{ return(dict(scanned, findings=collapsing._found_in(ledger, settings) if engine.adds_up else none)) }}
-{% endmacro %}
-
-
-{# Returns the findings in a ledger, {finding: words}. #}
-{% macro _found_in(ledger, settings) %}
-    {% set found, described = {}, collapsing._describe(ledger) %}
-    {% do collapsing._check_read_by_its_rules(described, settings) %}
-    {% set rows = collapsing._rows_of(
-        "select finding, count(*), concat_ws('; ', slice(sort_array(collect_list(ledger_key)), 1, 3)) from ("
-        ~ collapsing._findings(collapsing._rows_not_undone(ledger), settings, described.columns) ~ ') group by finding order by finding'
-    ) %}
-    {% for row in rows %}
-        {% do found.update({row[0]: row[1] ~ ' keys, for example ' ~ row[2]}) %}
-    {% endfor %}
-    {{ return(found) }}
+    {% if engine.adds_up %}
+        {% set found, described = {}, collapsing._describe(ledger) %}
+        {% do collapsing._check_read_by_its_rules(described, settings) %}
+        {% set rows = collapsing._rows_of(
+            "select finding, count(*), concat_ws('; ', slice(sort_array(collect_list(ledger_key)), 1, 3)) from ("
+            ~ collapsing._findings(collapsing._rows_not_undone(ledger), settings, described.columns) ~ ') group by finding order by finding'
+        ) %}
+        {% for row in rows %}
+            {% do found.update({row[0]: row[1] ~ ' keys, for example ' ~ row[2]}) %}
+        {% endfor %}
+        {% do scanned.update({'findings': found}) %}
+    {% endif %}
+    {{ return(scanned) }}
 {% endmacro %}
 
 
