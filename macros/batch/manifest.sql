@@ -93,26 +93,23 @@
     {% set is_there = batches and collapsing._manifest_table(ledger) is not none %}
     {#- without blocks it tells only of undos that matters -#}
     {% set has_blocks = settings.block and not settings.join %}
-    {% if is_there and (has_blocks or manifest.undos) and (
+    {% set remedy = '. Copy it from where the ledger came from, or rebuild the ledger with --full-refresh' %}
+    {% do return(
+        'its table ' ~ beside ~ ' was not written for the rows that ' ~ ledger ~ ' has now: blocks would be lost, or folded twice'
+        ~ remedy ~ ' if the stage still holds every block'
+    ) if is_there and (has_blocks or manifest.undos) and (
         not collapsing._is_of_this_table(manifest, batches, build)
         or (has_blocks and manifest.least != (-batches.base if batches.base else batches.first))
     ) %}
-        {{ return(
-            'its table ' ~ beside ~ ' was not written for the rows that ' ~ ledger ~ ' has now: blocks would be lost, or folded'
-            ~ ' twice. Copy it from where the ledger came from, or rebuild the ledger with --full-refresh if the stage still holds every block'
-        ) }}
-    {% elif has_blocks and batches and not is_there
+    {% do return(
+        'its table ' ~ beside ~ ', which lists the folded blocks, is missing: every block would be folded again'
+        ~ remedy ~ ' if the stage still holds every block'
+    ) if has_blocks and batches and not is_there
         and collapsing._rows_of('select 1 from ' ~ ledger ~ ' where ledger_block is not null limit 1') %}
-        {{ return(
-            'its table ' ~ beside ~ ', which lists the folded blocks, is missing: every block would be folded again.'
-            ~ ' Copy it from where the ledger came from, or rebuild the ledger with --full-refresh if the stage still holds every block'
-        ) }}
-    {% elif batches and not is_there and collapsing._has_undos(ledger, settings) %}
-        {{ return(
-            'its table ' ~ beside ~ ', which lists the batches that an undo took back, is missing: what they had brought would be kept out as'
-            ~ ' known. Copy it from where the ledger came from, or rebuild the ledger with --full-refresh'
-        ) }}
-    {% endif %}
+    {% do return(
+        'its table ' ~ beside ~ ', which lists the batches that an undo took back, is missing: what they had brought would be kept out as'
+        ~ ' known' ~ remedy
+    ) if batches and not is_there and collapsing._has_undos(ledger, settings) %}
     {{ return(none) }}
 {% endmacro %}
 

@@ -85,12 +85,10 @@
 
 {# Raises an error where rules have changed, as _changed_rules or _changed_since returns them. #}
 {% macro _check_no_changed_rules(model_name, changed_rules) %}
-    {% if changed_rules %}
-        {{ collapsing._raise(
-            model_name, 'its rows were folded by other settings: ' ~ changed_rules | join('; ')
-            ~ '. Restore the old settings, or rebuild the ledger with --full-refresh if the stage still holds every block'
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model_name, 'its rows were folded by other settings: ' ~ changed_rules | join('; ')
+        ~ '. Restore the old settings, or rebuild the ledger with --full-refresh if the stage still holds every block'
+    ) if changed_rules }}
 {% endmacro %}
 
 
@@ -119,9 +117,8 @@
 {# Raises an error where a command reads rows of a ledger that were folded by other rules than its model has now. #}
 {% macro _check_read_by_its_rules(described, settings) %}
     {#- the SQL that these two show may be that of the ledger's next run -#}
-    {% if flags.WHICH not in ['compile', 'generate'] %}
-        {% do collapsing._check_no_changed_rules(settings.model, collapsing._changed_since(described, settings)) %}
-    {% endif %}
+    {% do collapsing._check_no_changed_rules(settings.model, collapsing._changed_since(described, settings))
+        if flags.WHICH not in ['compile', 'generate'] %}
 {% endmacro %}
 
 
@@ -176,18 +173,16 @@
     {% for column in changes.added if not may_add %}
         {% do found.append("'" ~ column.name ~ "' is not in the ledger (on_schema_change='append_new_columns' would add it)") %}
     {% endfor %}
-    {% if found or changes.other %}
-        {{ collapsing._raise(
-            model.name, "what is kept of the stage no longer matches the ledger's columns: " ~ (found + changes.other) | join('; ')
-            ~ ". Restore the stage's old columns or the old settings, or rebuild the ledger with --full-refresh if the stage still holds every block"
-        ) }}
-    {% elif changes.added and collapsing._keeps_what_it_reads(settings) %}
-        {#- every row that is kept would be another one with new columns -#}
-        {{ collapsing._raise(
-            model.name, "the stage has new columns (" ~ changes.added | map(attribute='name') | join(', ') ~ "): without the setting 'block' each run compares the"
-            ~ ' whole stage with the rows that it keeps, and would append all of them again. Rebuild the ledger with --full-refresh'
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model.name, "what is kept of the stage no longer matches the ledger's columns: " ~ (found + changes.other) | join('; ')
+        ~ ". Restore the stage's old columns or the old settings, or rebuild the ledger with --full-refresh if the stage still holds every block"
+    ) if found or changes.other }}
+    {#- every row that is kept would be another one with new columns -#}
+    {{ collapsing._raise(
+        model.name, "the stage has new columns (" ~ changes.added | map(attribute='name') | join(', ') ~ '): without the setting'
+        ~ " 'block' each run compares the whole stage with the rows that it keeps, and would append all of them again. Rebuild the"
+        ~ ' ledger with --full-refresh'
+    ) if changes.added and collapsing._keeps_what_it_reads(settings) }}
 {% endmacro %}
 
 
@@ -201,12 +196,10 @@
             if batches and flags.FULL_REFRESH %}
         {{ return(none) }}
     {% endif %}
-    {% if flags.EMPTY %}
-        {{ collapsing._raise(
-            model.name, '--empty and a full refresh do not go together: no run sees a row of its stage under --empty, and the ledger would'
-            ~ ' be left without rows. Leave out one of the two'
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model.name, '--empty and a full refresh do not go together: no run sees a row of its stage under --empty, and the ledger would'
+        ~ ' be left without rows. Leave out one of the two'
+    ) if flags.EMPTY }}
     {% do collapsing._check_not_fed_on(model, 'built anew') %}
     {% set manifest = collapsing._manifest_of(ledger, batches) %}
     {% set undone = manifest.undone | rejectattr(1, 'in', manifest.undos) | map('last') | sort %}
@@ -228,13 +221,12 @@
             "select count(*), concat_ws(', ', slice(sort_array(collect_list(block)), 1, 3)) from (select block from " ~ beside
             ~ ' where ' ~ folded ~ ' except select ' ~ collapsing._token(settings, columns) ~ ' from (\n' ~ query ~ '\n))'
         )[0] %}
-        {% if row[0] %}
-            {{ collapsing._raise(
-                model.name, ('--full-refresh' if flags.FULL_REFRESH else 'full_refresh: true') ~ ' would lose ' ~ collapsing._with_noun(row[0], 'block') ~ ' folded before, of which the stage '
-                ~ collapsing._stage_name(query) ~ " has no row under the same token, for example: " ~ row[1]
-                ~ '. Keep the ledger by the config full_refresh: false; or, to build it from what is left, drop the table ' ~ ledger ~ ' first'
-            ) }}
-        {% endif %}
+        {{ collapsing._raise(
+            model.name, ('--full-refresh' if flags.FULL_REFRESH else 'full_refresh: true') ~ ' would lose '
+            ~ collapsing._with_noun(row[0], 'block') ~ ' folded before, of which the stage ' ~ collapsing._stage_name(query)
+            ~ " has no row under the same token, for example: " ~ row[1]
+            ~ '. Keep the ledger by the config full_refresh: false; or, to build it from what is left, drop the table ' ~ ledger ~ ' first'
+        ) if row[0] }}
     {% else %}
         {% do collapsing._warn_of_lost_keys(query, ledger, settings, columns) %}
     {% endif %}

@@ -10,12 +10,10 @@
         {% set named, found = settings[setting], [] %}
         {% for name in ([named] if named is string else named or []) %}
             {% set spelling = collapsing._spell(columns, name, spelled) %}
-            {% if spelling is none %}
-                {{ collapsing._raise_setting(
-                    settings.model, setting, 'a column of the stage ' ~ collapsing._stage_name(query) ~ ' ('
-                    ~ columns | map(attribute='name') | join(', ') ~ ')', name
-                ) }}
-            {% endif %}
+            {{ collapsing._raise_setting(
+                settings.model, setting, 'a column of the stage ' ~ collapsing._stage_name(query) ~ ' ('
+                ~ columns | map(attribute='name') | join(', ') ~ ')', name
+            ) if spelling is none }}
             {% do found.append(spelling) %}
         {% endfor %}
         {% if named is string %}
@@ -36,15 +34,12 @@
 {# Raises an error where a column of the stage has a name that the package's tables cannot have. #}
 {% macro _check_stage_names(columns, model_name) %}
     {% for column in columns %}
-        {% if column.name.lower().startswith('ledger_') %}
-            {{ collapsing._raise(
-                model_name, "the stage's column '" ~ column.name ~ "' begins with ledger_: such names are reserved for the package"
-            ) }}
-        {% elif '`' in column.name %}
-            {{ collapsing._raise(
-                model_name, "the stage's column '" ~ column.name ~ "' has a backtick in its name, which dbt does not quote: rename it in a view"
-            ) }}
-        {% endif %}
+        {{ collapsing._raise(
+            model_name, "the stage's column '" ~ column.name ~ "' begins with ledger_: such names are reserved for the package"
+        ) if column.name.lower().startswith('ledger_') }}
+        {{ collapsing._raise(
+            model_name, "the stage's column '" ~ column.name ~ "' has a backtick in its name, which dbt does not quote: rename it in a view"
+        ) if '`' in column.name }}
     {% endfor %}
 {% endmacro %}
 
@@ -52,43 +47,37 @@
 {# Raises an error where a column has a type that cannot be kept, or rows cannot be identified, ordered or read by. #}
 {% macro _check_types(columns, settings) %}
     {% for column in columns %}
-        {% if modules.re.search('(^|[<:,])void($|[>,])', column.dtype) %}
-            {{ collapsing._raise(
-                settings.model, "the stage's column '" ~ column.name ~ "' is " ~ column.dtype
-                ~ ', a NULL without a type, which no table can keep: cast it, as in cast(null as string)'
-            ) }}
-        {% elif modules.re.search('(^|[<:,])interval($|[,>])', column.dtype) %}
-            {{ collapsing._raise(
-                settings.model, "the stage's column '" ~ column.name ~ "' is " ~ column.dtype
-                ~ ', an interval without a unit, which no table can keep: cast it to one of days or months'
-            ) }}
-        {% elif modules.re.search('[<,][^<>,()]*:[^<>,()]*:', column.dtype) %}
-            {{ collapsing._raise(
-                settings.model, "the stage's column '" ~ column.name ~ "' is " ~ column.dtype
-                ~ ', and in the name of a field is a colon, which cannot be told from the one before its type: rename the field in a view'
-            ) }}
-        {% elif column.name in [settings.sign, settings.is_deleted]
+        {{ collapsing._raise(
+            settings.model, "the stage's column '" ~ column.name ~ "' is " ~ column.dtype
+            ~ ', a NULL without a type, which no table can keep: cast it, as in cast(null as string)'
+        ) if modules.re.search('(^|[<:,])void($|[>,])', column.dtype) }}
+        {{ collapsing._raise(
+            settings.model, "the stage's column '" ~ column.name ~ "' is " ~ column.dtype
+            ~ ', an interval without a unit, which no table can keep: cast it to one of days or months'
+        ) if modules.re.search('(^|[<:,])interval($|[,>])', column.dtype) }}
+        {{ collapsing._raise(
+            settings.model, "the stage's column '" ~ column.name ~ "' is " ~ column.dtype
+            ~ ', and in the name of a field is a colon, which cannot be told from the one before its type: rename the field in a view'
+        ) if modules.re.search('[<,][^<>,()]*:[^<>,()]*:', column.dtype) }}
+        {{ collapsing._raise_setting(
+            settings.model, 'sign' if column.name == settings.sign else 'is_deleted', 'a column of numbers, booleans or text',
+            column.name ~ ', which is ' ~ column.dtype
+        ) if column.name in [settings.sign, settings.is_deleted]
             and not modules.re.match('(boolean|tinyint|smallint|int|bigint|float|double)$|decimal', column.dtype)
-            and not collapsing._is_text_type(column.dtype) %}
-            {{ collapsing._raise_setting(
-                settings.model, 'sign' if column.name == settings.sign else 'is_deleted', 'a column of numbers, booleans or text', column.name ~ ', which is ' ~ column.dtype
-            ) }}
-        {% endif %}
+            and not collapsing._is_text_type(column.dtype) }}
     {% endfor %}
     {% for setting in ['key', 'version', 'order_by', 'partition_by', 'block'] %}
         {% set named = settings[setting] %}
         {% for column in columns if column.name in ([named] if named is string else named or []) %}
             {% set given = column.name ~ ', which is ' ~ column.dtype %}
-            {% if setting == 'block' and ('<' in column.dtype or column.dtype == 'variant') %}
-                {{ collapsing._raise_setting(settings.model, 'block', 'a column of a type that has one text for each value', given) }}
-            {% elif not collapsing._is_comparable(column.dtype) %}
-                {{ collapsing._raise_setting(settings.model, setting, 'a column of a type that Spark can order', given) }}
-            {% elif setting == 'key' and settings.shards and collapsing._has_collation(column.dtype) %}
-                {{ collapsing._raise_setting(
-                    settings.model, 'shards', 'left out where the key has a collation, because texts that are equal have different hashes',
-                    settings.shards ~ ', with ' ~ column.name ~ ' of type ' ~ column.dtype
-                ) }}
-            {% endif %}
+            {{ collapsing._raise_setting(settings.model, 'block', 'a column of a type that has one text for each value', given)
+                if setting == 'block' and ('<' in column.dtype or column.dtype == 'variant') }}
+            {{ collapsing._raise_setting(settings.model, setting, 'a column of a type that Spark can order', given)
+                if not collapsing._is_comparable(column.dtype) }}
+            {{ collapsing._raise_setting(
+                settings.model, 'shards', 'left out where the key has a collation, because texts that are equal have different hashes',
+                settings.shards ~ ', with ' ~ column.name ~ ' of type ' ~ column.dtype
+            ) if setting == 'key' and settings.shards and collapsing._has_collation(column.dtype) }}
         {% endfor %}
     {% endfor %}
 {% endmacro %}

@@ -1,12 +1,10 @@
 {# Returns the rank of a row in its batch, 1 for rows that could apply; with `combine` several rows of a key can. #}
 {% macro _rank(settings, columns, by) %}
     {% set of_key = collapsing._column_list(by) %}
-    {% if settings.combine %}
-        {{ return(
-            collapsing._engine(settings).rank_in_sequence
-            | replace('{key}', of_key) | replace('{arrival}', collapsing._arrival_order(settings, columns))
-        ) }}
-    {% endif %}
+    {% do return(
+        collapsing._engine(settings).rank_in_sequence
+        | replace('{key}', of_key) | replace('{arrival}', collapsing._arrival_order(settings, columns))
+    ) if settings.combine %}
     {{ return('row_number() over (partition by ' ~ of_key ~ ' order by ' ~ collapsing._counting_order(settings, columns) ~ ')') }}
 {% endmacro %}
 

@@ -47,9 +47,8 @@
 
 {# Removes this run's lock on a table; a lock of another run stays. #}
 {% macro _release_lock(relation) %}
-    {% if not collapsing._is_sole_writer() and collapsing._lock_on(relation).run == invocation_id %}
-        {% do adapter.drop_relation(collapsing._beside(relation, 'lock')) %}
-    {% endif %}
+    {% do adapter.drop_relation(collapsing._beside(relation, 'lock'))
+        if not collapsing._is_sole_writer() and collapsing._lock_on(relation).run == invocation_id %}
 {% endmacro %}
 
 
@@ -152,10 +151,8 @@
 {# Returns after how many hours a lock is stale. #}
 {% macro _lock_timeout_hours() %}
     {% set hours = var('collapsing_lock_timeout_hours', 6) %}
-    {% if hours is boolean or hours is not number or hours <= 0 %}
-        {{ exceptions.raise_compiler_error(
-            'collapsing: the variable collapsing_lock_timeout_hours must be a number of hours above 0; given: ' ~ collapsing._shown(hours)
-        ) }}
-    {% endif %}
+    {{ exceptions.raise_compiler_error(
+        'collapsing: the variable collapsing_lock_timeout_hours must be a number of hours above 0; given: ' ~ collapsing._shown(hours)
+    ) if hours is boolean or hours is not number or hours <= 0 }}
     {{ return(hours) }}
 {% endmacro %}

@@ -53,9 +53,8 @@ insert overwrite table {{ relation }} partition (ledger_batch)
     {% do collapsing._create_dropped(dropped) %}
     {% do collapsing._execute('alter table ' ~ dropped ~ ' add partition (ledger_batch = ' ~ -upto ~ ')') %}
     {% do collapsing._execute(collapsing._parquet_append(relation, sql)) %}
-    {% if -upto not in collapsing._parquet_batches(relation) %}
-        {% do collapsing._execute(collapsing._parquet_append(relation, collapsing._placeholder_row(relation, -upto))) %}
-    {% endif %}
+    {% do collapsing._execute(collapsing._parquet_append(relation, collapsing._placeholder_row(relation, -upto)))
+        if -upto not in collapsing._parquet_batches(relation) %}
 {% endmacro %}
 
 

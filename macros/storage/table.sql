@@ -43,12 +43,11 @@
     {% for column in model.columns.values() if column.name | lower not in ['ledger_sign', 'ledger_batch'] %}
         {% do found.append('not_null of ' ~ column.name) if 'not_null' in column.constraints | map(attribute='type') %}
     {% endfor %}
-    {% if found and collapsing._file_format(this) == 'delta' %}
-        {{ collapsing._raise(
-            model.name, 'the constraint ' ~ found[0] ~ ' would hold for every row of the table: tombstones too, and the row of NULLs that stands for a batch'
-            ~ ' without rows. Test the rows of final instead, or let a check of a ledger begin with: ledger_sign <> 1 or'
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model.name, 'the constraint ' ~ found[0] ~ ' would hold for every row of the table: tombstones too, and the row of NULLs'
+        ~ ' that stands for a batch without rows. Test the rows of final instead, or let a check of a ledger begin with:'
+        ~ ' ledger_sign <> 1 or'
+    ) if found and collapsing._file_format(this) == 'delta' }}
 {% endmacro %}
 
 
