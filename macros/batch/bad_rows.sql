@@ -74,7 +74,25 @@
     {% do collapsing._create_beside(
         rejects, ledger, collapsing._definitions(kept) ~ ', ledger_reason string, ledger_block string, ledger_batch int'
     ) %}
-    {% set values = collapsing._rejected_values(rejects, settings, kept) %}
+    {#- {column: SQL} in the table's order: NULL where the stage has the column no longer -#}
+    {% set types, values = collapsing._types_of(rejects), {} %}
+    {% for name in types %}
+        {% do collapsing._spell(kept, name, {}) %}
+        {% do values.update({name: 'null'}) %}
+    {% endfor %}
+    {% for column in kept %}
+        {#- values of another type would be cast, or lost -#}
+        {{ collapsing._raise(
+            model.name, 'bad rows cannot be rejected into ' ~ rejects ~ ": its column '" ~ column.name ~ "' is "
+            ~ types[column.name] ~ ", the stage's is " ~ column.dtype ~ '. Rename or drop that table, and run again'
+        ) if types.get(column.name, column.dtype) != column.dtype }}
+        {% do values.update({column.name: adapter.quote(column.name)}) %}
+    {% endfor %}
+    {% set added = kept | rejectattr('name', 'in', types) | list %}
+    {% do collapsing._add_columns(rejects, added) if added %}
+    {% do values.update({
+        'ledger_reason': collapsing._bad_reason(settings), 'ledger_block': collapsing._token(settings, columns)
+    }) %}
     {% set rejected %}
         select
             {%- for name, value in values.items() if name != 'ledger_batch' %}
@@ -90,28 +108,4 @@
         model.name, "bad rows were rejected into " ~ rejects ~ ', ledger_batch ' ~ batch.number ~ ' ('
         ~ batch.bad.items() | map('join', ': ') | join(', ') ~ ')'
     ) %}
-{% endmacro %}
-
-
-{#
-    Returns {column: SQL} of the rejects, in the table's order. A column that is new in the stage is added to the table
-    first; one that the stage has no longer is NULL. A column of another type is an error: its values would be cast, or lost.
-#}
-{% macro _rejected_values(rejects, settings, columns) %}
-    {% set own = {'ledger_reason': collapsing._bad_reason(settings), 'ledger_block': collapsing._token(settings, columns)} %}
-    {% set types, values = collapsing._types_of(rejects), {} %}
-    {% for name in types %}
-        {% do collapsing._spell(columns, name, {}) %}
-        {% do values.update({name: 'null'}) %}
-    {% endfor %}
-    {% for column in columns %}
-        {{ collapsing._raise(
-            model.name, 'bad rows cannot be rejected into ' ~ rejects ~ ": its column '" ~ column.name ~ "' is " ~ types[column.name]
-            ~ ", the stage's is " ~ column.dtype ~ '. Rename or drop that table, and run again'
-        ) if types.get(column.name, column.dtype) != column.dtype }}
-        {% do values.update({column.name: adapter.quote(column.name)}) %}
-    {% endfor %}
-    {% set added = columns | rejectattr('name', 'in', types) | list %}
-    {% do collapsing._add_columns(rejects, added) if added %}
-    {{ return(dict(values, **own)) }}
 {% endmacro %}

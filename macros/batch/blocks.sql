@@ -163,15 +163,6 @@
 {% endmacro %}
 
 
-{# Returns whether this model, or one that it reads, names files by path, as in json.`landing/`: others may land at any time. #}
-{% macro _reads_paths() %}
-    {% set formats = 'json|csv|text|xml|parquet|orc|avro|binaryfile|delta|iceberg' %}
-    {{ return(modules.re.search(
-        '(?i)\\b(' ~ formats ~ ')`?\\s*\\.\\s*`|\\.\\s*`[^`]*[/*]|\\bread_files\\s*\\(', collapsing._code_read()
-    ) is not none) }}
-{% endmacro %}
-
-
 {#
     If the token is the file's name, two files of the same name have the same token. In one run they would look like one block; in two
     runs, the later one would look like a block that is folded already. The token would not say which file is meant, so such files stop a run.

@@ -186,8 +186,9 @@
 
 
 {#
-    Writes the manifest of a batch. One that a killed run wrote under its number is overwritten, never added to. The manifest of a rebuilt ledger
-    keeps the history of the batches before it, of which nothing else counts any more.
+    Writes the manifest of a batch. One that a killed run wrote under its number is overwritten, never added to. The manifest of a
+    rebuilt ledger keeps the history of the batches before it, of which nothing else counts any more. Creates the view
+    <ledger>__history where there is none yet.
 
     batch      {number, build, states, cancels, tombstones}
     stored_as  the number that the rows of the batch have in the ledger
@@ -200,7 +201,11 @@
         manifest, ledger, 'block string, staged bigint, planned_in int, blocks bigint, decisions map<string, bigint>, states bigint, cancels bigint, '
         ~ 'tombstones bigint, undoes int, unread boolean, seconds double, build string, run_id string, planned_at timestamp_ltz, ledger_batch int'
     ) %}
-    {% do collapsing._create_history(ledger) %}
+    {% set view = collapsing._beside(ledger, 'history') %}
+    {% if load_relation(view) is none and collapsing._takes_views(ledger) %}
+        {% do collapsing._execute('create or replace view ' ~ view ~ ' as\nselect *\nfrom ' ~ collapsing._history_rows(ledger)) %}
+        {% do collapsing._add_to_cache(view.incorporate(type='view')) %}
+    {% endif %}
     {% set seconds = (modules.datetime.datetime.utcnow() - begun_at).total_seconds() %}
     {% set of_batch = dict(of_batch, states=batch.states, cancels=batch.cancels, tombstones=batch.tombstones, seconds=seconds) %}
     {% set rows %}
@@ -285,22 +290,10 @@
 
 
 {#
-    Creates <ledger>__history where there is none yet, in a catalog that takes views. It has one row per batch, with the columns
-    in docs/operating.md: all of them are known before the batch is committed and stand in its manifest, so that nothing has to be
-    written after the commit.
+    Returns a subquery of the history of a ledger that has a manifest: one row per batch, with the columns in docs/operating.md.
+    All of them are known before the batch is committed, so that nothing has to be written after the commit. Without a batch
+    number, it reads tables in every query.
 #}
-{% macro _create_history(ledger) %}
-    {% set history = collapsing._beside(ledger, 'history') %}
-    {% if load_relation(history) is none and collapsing._takes_views(ledger) %}
-        {% do collapsing._execute(
-            'create or replace view ' ~ history ~ ' as\nselect *\nfrom ' ~ collapsing._history_rows(ledger)
-        ) %}
-        {% do collapsing._add_to_cache(history.incorporate(type='view')) %}
-    {% endif %}
-{% endmacro %}
-
-
-{# Returns a subquery of the history of a ledger that has a manifest; without a batch number, it reads tables in every query. #}
 {% macro _history_rows(ledger) -%}
 (
     select

@@ -145,9 +145,12 @@ order by is_total, arrival
 #}
 {% macro _has_each_key_once(unread, settings, batch) %}
     {% set engine = collapsing._engine(settings) %}
+    {#- as in json.`landing/`, where other files may land at any time -#}
+    {% set names_path = '(?i)\\b(json|csv|text|xml|parquet|orc|avro|binaryfile|delta|iceberg)`?\\s*\\.\\s*`'
+        ~ '|\\.\\s*`[^`]*[/*]|\\bread_files\\s*\\(' %}
     {% do return(false)
         if batch.rows < 100000 or not engine.looks_up or engine.unread or not collapsing._is_sole_writer() or not settings.block
-        or collapsing._reads_paths() %}
+        or modules.re.search(names_path, collapsing._code_read()) %}
     {{ return(not collapsing._rows_of(
         'select count_if(ledger_rows > 1) from (select count(*) as ledger_rows from ' ~ unread ~ ' where ' ~ batch.takes
         ~ ' group by ' ~ collapsing._column_list(settings.key) ~ ')'

@@ -35,15 +35,17 @@
     {% set variant = '__signed' if settings.input == 'signed'
         else '__unversioned_deletes' if settings.deletes == 'unversioned' else '' %}
     {% set plain = '_engine_' ~ settings.engine %}
-    {% set rules = collapsing[plain ~ variant if plain ~ variant in collapsing else plain](settings) %}
+    {#- the rows of a joined ledger follow from the ledgers read, and nothing is looked up -#}
+    {% set rules = {'adds_up': true} if settings.join
+        else collapsing[plain ~ variant if plain ~ variant in collapsing else plain](settings) %}
     {{ return(dict({'last_state': 'ledger_batch desc, ledger_sign desc', 'rank_in_sequence': '1'}, **rules)) }}
 {% endmacro %}
 
 
 {# Returns the names of the engines that a model may ask for, the default first. #}
 {% macro _engine_names() %}
-    {% set names, others = [], ['_engine_names', '_engine_joined'] %}
-    {% for macro in collapsing if macro.startswith('_engine_') and macro not in others and '__' not in macro %}
+    {% set names = [] %}
+    {% for macro in collapsing if macro.startswith('_engine_') and macro != '_engine_names' and '__' not in macro %}
         {% do names.append(macro.removeprefix('_engine_')) %}
     {% endfor %}
     {% set default = 'versioned_collapsing' %}
@@ -58,10 +60,4 @@
         begins ~ collapsing._column_list(settings.version, one) ~ ends ~ ' ' ~ comparison ~ ' '
         ~ begins ~ collapsing._column_list(settings.version, other) ~ ends
     ) }}
-{% endmacro %}
-
-
-{# The rules of a joined ledger, for the setting `join`: its rows follow from the ledgers read, and nothing is looked up. #}
-{% macro _engine_joined(settings) %}
-    {{ return({'adds_up': true}) }}
 {% endmacro %}
