@@ -236,7 +236,7 @@ MUTANTS = [
     Mutant(WATERMARK, "!= stored and flags", "== stored and flags", "refreshed"),
     Mutant(WATERMARK, "if not collapsing._is_comparable(type) }}", "if collapsing._is_comparable(type) }}", "settings"),
     Mutant(COLLAPSING, "'true' if settings.combine else", "'true' if not settings.combine else", "decisions"),
-    Mutant("settings/ledger_settings.sql", "elif combine and settings.partition_by", "elif settings.partition_by", "settings"),
+    Mutant("settings/ledger_settings.sql", "if combine and settings.partition_by", "if settings.partition_by", "settings"),
     Mutant(FINAL, "0 < own[0] < followed.first", "false", "refreshed"),
     Mutant("operations/figures.sql", "if is_stale or (", "if (", "refreshed"),
     Mutant("operations/figures.sql", "planned_in > ' ~ upto if upto else", "planned_in > ' ~ upto if true else", "refreshed"),

@@ -146,15 +146,13 @@
 {# Raises an error if the values of a measure cannot be added up or compared. #}
 {% macro _check_type(measure, type) %}
     {% set says = "measure '" ~ measure.name ~ "': " ~ measure.aggregate %}
-    {% if measure.function in ['sum', 'avg']
-        and not modules.re.match('(tiny|small|big)?int$|decimal|float$|double$|interval .', type) %}
-        {{ collapsing._raise(model.name, says ~ ' adds values of type ' ~ type ~ '; allowed: numbers, and intervals of days or months') }}
-    {% elif measure.function in collapsing._value_functions() and not collapsing._is_comparable(type) %}
-        {{ collapsing._raise(
-            model.name, says ~ ' compares values of type ' ~ type ~ '; allowed: types that compare and order (no map, variant,'
-            ~ ' interval without a unit, or NULL without a type, in them either)'
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(model.name, says ~ ' adds values of type ' ~ type ~ '; allowed: numbers, and intervals of days or months')
+        if measure.function in ['sum', 'avg']
+        and not modules.re.match('(tiny|small|big)?int$|decimal|float$|double$|interval .', type) }}
+    {{ collapsing._raise(
+        model.name, says ~ ' compares values of type ' ~ type ~ '; allowed: types that compare and order (no map, variant,'
+        ~ ' interval without a unit, or NULL without a type, in them either)'
+    ) if measure.function in collapsing._value_functions() and not collapsing._is_comparable(type) }}
 {% endmacro %}
 
 
@@ -168,11 +166,9 @@
             {% set type = types['ledger_value_' ~ kept[0].name if kept else 'ledger_sum_' ~ measure.name] %}
             {#- of max_by the last field of the struct -#}
             {% set type = type.split('value_2:')[-1][:-1] if measure.function in ['max_by', 'min_by'] else type %}
-            {% if not modules.re.match('((tiny|small|big)?int|decimal.*|float|double)$', type) %}
-                {{ collapsing._raise(
-                    model.name, "measure '" ~ ratio.name ~ "': " ~ ratio.aggregate ~ " divides values of type " ~ type ~ '; allowed: numbers'
-                ) }}
-            {% endif %}
+            {{ collapsing._raise(
+                model.name, "measure '" ~ ratio.name ~ "': " ~ ratio.aggregate ~ " divides values of type " ~ type ~ '; allowed: numbers'
+            ) if not modules.re.match('((tiny|small|big)?int|decimal.*|float|double)$', type) }}
         {% endfor %}
     {% endfor %}
 {% endmacro %}

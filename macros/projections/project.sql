@@ -149,13 +149,12 @@ having count(*) > 0
 {% macro _source_projection(source, settings) %}
     {% set node = collapsing._model_of(source) %}
     {% set kind = collapsing._kind_if_any(node) %}
-    {% if kind is none %}
-        {{ collapsing._raise(
-            model.name,
-            "a projection reads a ledger (a model whose settings say how its rows collapse) or another projection; '"
-            ~ source.identifier ~ "' is neither"
-        ) }}
-    {% elif kind == 'projection' %}
+    {{ collapsing._raise(
+        model.name,
+        "a projection reads a ledger (a model whose settings say how its rows collapse) or another projection; '"
+        ~ source.identifier ~ "' is neither"
+    ) if kind is none }}
+    {% if kind == 'projection' %}
         {% set source_projection = dict(collapsing._projection_settings(node), name=node.name) %}
         {% for measure in collapsing._aggregates(settings.measures) %}
             {% do collapsing._source_measure(measure, source_projection) %}
@@ -163,14 +162,12 @@ having count(*) > 0
         {{ return(source_projection) }}
     {% endif %}
     {% set ledger_settings = collapsing._ledger_settings(node) %}
-    {% if not collapsing._engine(ledger_settings).adds_up %}
-        {{ collapsing._raise(
-            model.name, "the ledger '" ~ node.name ~ "' has the engine " ~ ledger_settings.engine
-            ~ ': it has no cancel rows, so a replaced row would count for ever. Give the ledger the engine'
-            ~ ' versioned_collapsing (or collapsing, where there is no version), or aggregate'
-            ~ " collapsing.final(ref('" ~ node.name ~ "')) in a model of your own"
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model.name, "the ledger '" ~ node.name ~ "' has the engine " ~ ledger_settings.engine
+        ~ ': it has no cancel rows, so a replaced row would count for ever. Give the ledger the engine'
+        ~ ' versioned_collapsing (or collapsing, where there is no version), or aggregate'
+        ~ " collapsing.final(ref('" ~ node.name ~ "')) in a model of your own"
+    ) if not collapsing._engine(ledger_settings).adds_up }}
     {{ return(none) }}
 {% endmacro %}
 

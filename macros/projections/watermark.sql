@@ -218,12 +218,10 @@
 {% macro _source_relation(node) %}
     {% set sources = collapsing._sources_of(node) %}
     {% set read = node.depends_on.nodes | map('replace', 'model.', '') | join(', ') %}
-    {% if sources | length != 1 %}
-        {{ collapsing._raise(
-            node.name, 'a projection reads exactly one ledger (a model whose settings say how its rows collapse) or one projection, through ref(); '
-            ~ ('it reads none' if not sources else 'it reads several') ~ (': ' ~ read if read)
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        node.name, 'a projection reads exactly one ledger (a model whose settings say how its rows collapse) or one projection, through ref(); '
+        ~ ('it reads none' if not sources else 'it reads several') ~ (': ' ~ read if read)
+    ) if sources | length != 1 }}
     {{ return(ref(sources[0].package_name, sources[0].name, version=sources[0].version)) }}
 {% endmacro %}
 

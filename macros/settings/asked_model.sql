@@ -2,11 +2,9 @@
 {% macro _asked_ledger(asked_by, relation) %}
     {% do collapsing._check_relation(asked_by, relation) %}
     {% set node = collapsing._model_of(relation) %}
-    {% if node is none %}
-        {{ collapsing._raise(relation, asked_by ~ ' needs a ledger, and this is no model of this project') }}
-    {% elif collapsing._kind_of(node, asked_by) != 'ledger' %}
-        {{ collapsing._raise(node.name, asked_by ~ ' needs a ledger; this is a projection') }}
-    {% endif %}
+    {{ collapsing._raise(relation, asked_by ~ ' needs a ledger, and this is no model of this project') if node is none }}
+    {{ collapsing._raise(node.name, asked_by ~ ' needs a ledger; this is a projection')
+        if collapsing._kind_of(node, asked_by) != 'ledger' }}
     {% do collapsing._check_one_shard(node) %}
     {% do collapsing._check_reader_of_shards(asked_by, node) %}
     {{ return(node) }}
@@ -15,12 +13,10 @@
 
 {# Raises an error where something is asked of a joined ledger that a ledger with a stage alone can answer. #}
 {% macro _check_has_stage(node, asked_by) %}
-    {% if collapsing._is_joined(node) %}
-        {{ collapsing._raise(
-            node.name, asked_by ~ ' needs a ledger that has a stage; this is a joined ledger, which follows the ledgers that it reads: ask one of '
-            ~ collapsing._sources_of(node) | map(attribute='name') | join(', ')
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        node.name, asked_by ~ ' needs a ledger that has a stage; this is a joined ledger, which follows the ledgers that it reads: ask one of '
+        ~ collapsing._sources_of(node) | map(attribute='name') | join(', ')
+    ) if collapsing._is_joined(node) }}
 {% endmacro %}
 
 
@@ -48,26 +44,22 @@
 {# Returns the table or view of a stage, `node` in the graph. Raises an error if it does not exist. #}
 {% macro _relation_of_stage(asked_by, node) %}
     {% set relation = collapsing._relation_if_any(node) %}
-    {% if node.config.materialized == 'ephemeral' %}
-        {{ exceptions.raise_compiler_error(
-            'collapsing: ' ~ asked_by ~ " reads the stage '" ~ node.name ~ "', which is ephemeral: make it a view"
-        ) }}
-    {% elif relation is none %}
-        {{ exceptions.raise_compiler_error(
-            'collapsing: ' ~ asked_by ~ " reads the stage '" ~ node.name ~ "', and there is no table or view " ~ node.schema ~ '.' ~ (node.alias or node.identifier)
-            ~ ': build it first'
-        ) }}
-    {% endif %}
+    {{ exceptions.raise_compiler_error(
+        'collapsing: ' ~ asked_by ~ " reads the stage '" ~ node.name ~ "', which is ephemeral: make it a view"
+    ) if node.config.materialized == 'ephemeral' }}
+    {{ exceptions.raise_compiler_error(
+        'collapsing: ' ~ asked_by ~ " reads the stage '" ~ node.name ~ "', and there is no table or view " ~ node.schema ~ '.' ~ (node.alias or node.identifier)
+        ~ ': build it first'
+    ) if relation is none }}
     {{ return(relation) }}
 {% endmacro %}
 
 
 {# Raises an error where a macro is to read a stage that is ephemeral, of which only a run of the ledger has the rows. #}
 {% macro _check_not_ephemeral(asked_by, node, stage) %}
-    {% if stage.is_cte %}
-        {% set name = stage.identifier.removeprefix('__dbt__cte__') %}
-        {{ collapsing._raise(node.name, asked_by ~ " reads the stage '" ~ name ~ "', which is ephemeral: make it a view") }}
-    {% endif %}
+    {{ collapsing._raise(
+        node.name, asked_by ~ " reads the stage '" ~ stage.identifier.removeprefix('__dbt__cte__') ~ "', which is ephemeral: make it a view"
+    ) if stage.is_cte }}
 {% endmacro %}
 
 
@@ -106,12 +98,10 @@
             {% do found.append(node) %}
         {% endfor %}
     {% endfor %}
-    {% if found | length > 1 %}
-        {{ exceptions.raise_compiler_error(
-            'collapsing: ' ~ operation ~ ": several packages have what is named '" ~ name ~ "': give one of "
-            ~ found | map(attribute='package_name') | sort | join('.' ~ name ~ ', ') ~ '.' ~ name
-        ) }}
-    {% endif %}
+    {{ exceptions.raise_compiler_error(
+        'collapsing: ' ~ operation ~ ": several packages have what is named '" ~ name ~ "': give one of "
+        ~ found | map(attribute='package_name') | sort | join('.' ~ name ~ ', ') ~ '.' ~ name
+    ) if found | length > 1 }}
     {{ return(found | first if found else none) }}
 {% endmacro %}
 

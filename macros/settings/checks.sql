@@ -60,11 +60,10 @@
 {% macro _columns_setting(model_name, given, setting) %}
     {% set value = given.get(setting, []) %}
     {% set columns = [value] if value is string else value %}
-    {% if columns is mapping or columns is not iterable
+    {{ collapsing._raise_setting(model_name, setting, 'a column or a list of different columns', value)
+        if columns is mapping or columns is not iterable
         or columns | select('string') | list | length != columns | length
-        or '' in columns or columns | unique | list | length != columns | length %}
-        {{ collapsing._raise_setting(model_name, setting, 'a column or a list of different columns', value) }}
-    {% endif %}
+        or '' in columns or columns | unique | list | length != columns | length }}
     {{ return(columns | list) }}
 {% endmacro %}
 
@@ -117,13 +116,11 @@
     {% set parts = sql.rpartition(graph.nodes[model.unique_id].get('collapsing_query', '?')) %}
     {% set around = modules.re.sub(blocks, '', parts[2] if '__dbt__cte__' in parts[0] else parts[0] ~ parts[2]) %}
     {% set rest = rest if rest.strip() else around %}
-    {% if rest.strip() %}
-        {{ collapsing._raise(
-            model.name, 'its SQL must be {{ collapsing.' ~ kind ~ "(ref('...')) }} and nothing else, and has: "
-            ~ rest.split() | join(' ') ~ ('. Filter or join in the model that it reads' if kind == 'ledger'
-                else '. Select from collapsing.final() of it in another model')
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model.name, 'its SQL must be {{ collapsing.' ~ kind ~ "(ref('...')) }} and nothing else, and has: "
+        ~ rest.split() | join(' ') ~ ('. Filter or join in the model that it reads' if kind == 'ledger'
+            else '. Select from collapsing.final() of it in another model')
+    ) if rest.strip() }}
     {% set instead = {
         'unique_key': {'ledger': "the setting 'key'", 'joined': 'the first ledger', 'projection': "the setting 'group_by'"}[kind],
         'incremental_strategy': 'the package, which only appends',
@@ -145,12 +142,10 @@
 {# Raises an error where a model's settings are for another macro than the one that its SQL calls: `join` is for joined alone. #}
 {% macro _check_call(kind) %}
     {% set node = graph.nodes.get(model.unique_id) %}
-    {% if node and collapsing._is_joined(node) != (kind == 'joined') %}
-        {{ collapsing._raise(
-            model.name, "collapsing.joined(...) and the setting 'join' go together: its SQL calls collapsing." ~ kind
-            ~ '(...), and its settings ' ~ ("have no 'join'" if kind == 'joined' else "have 'join'")
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model.name, "collapsing.joined(...) and the setting 'join' go together: its SQL calls collapsing." ~ kind
+        ~ '(...), and its settings ' ~ ("have no 'join'" if kind == 'joined' else "have 'join'")
+    ) if node and collapsing._is_joined(node) != (kind == 'joined') }}
 {% endmacro %}
 
 

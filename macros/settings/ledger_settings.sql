@@ -52,11 +52,9 @@
 #}
 {% macro _check_optimize(settings) %}
     {% set optimize = settings.optimize %}
-    {% if optimize not in ['manual', 'auto'] and (optimize is boolean or optimize is not number or not 0 < optimize <= 1) %}
-        {{ collapsing._raise_setting(
-            settings.model, 'optimize', 'manual, auto, or a share of dead rows above 0 and up to 1, such as 0.3', optimize
-        ) }}
-    {% endif %}
+    {{ collapsing._raise_setting(
+        settings.model, 'optimize', 'manual, auto, or a share of dead rows above 0 and up to 1, such as 0.3', optimize
+    ) if optimize not in ['manual', 'auto'] and (optimize is boolean or optimize is not number or not 0 < optimize <= 1) }}
     {% do settings.update({'optimize': {'manual': none, 'auto': 0.5}.get(optimize, optimize)}) %}
     {% do collapsing._check_optimizable(settings) if settings.optimize %}
 {% endmacro %}
@@ -64,48 +62,39 @@
 
 {# Raises an error if one setting needs another, or two mean the same. #}
 {% macro _check_together(settings, given) %}
-    {% if settings.sign and settings.is_deleted %}
-        {{ collapsing._raise(settings.model, "settings 'sign' and 'is_deleted' both mark deletes: give one of them") }}
-    {% elif settings.deletes == 'unversioned' and not settings.has_deletes %}
-        {{ collapsing._raise(settings.model, "setting 'deletes: unversioned' needs 'sign' or 'is_deleted', which mark deletes") }}
-    {% elif settings.deletes == 'unversioned' and not settings.block %}
-        {{ collapsing._raise(
-            settings.model, "setting 'deletes: unversioned' needs 'block': without it the whole stage is one block, in which no delete of an upserted key applies"
-        ) }}
-    {% elif settings.on_bad_rows == 'reject' and not settings.block %}
-        {{ collapsing._raise(
-            settings.model, "setting 'on_bad_rows: reject' needs 'block': without it every run would reject the same rows again"
-        ) }}
-    {% elif settings.block and settings.block | lower in settings.order_by | map('lower') %}
-        {{ collapsing._raise(
-            settings.model, "setting 'order_by' orders the rows of a block: it must not name the column of the setting 'block', " ~ settings.block
-        ) }}
-    {% elif 'on_changed_block' in given and not settings.block %}
-        {{ collapsing._raise(
-            settings.model, "setting 'on_changed_block' needs 'block': without it every run reads the whole stage"
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(settings.model, "settings 'sign' and 'is_deleted' both mark deletes: give one of them")
+        if settings.sign and settings.is_deleted }}
+    {{ collapsing._raise(settings.model, "setting 'deletes: unversioned' needs 'sign' or 'is_deleted', which mark deletes")
+        if settings.deletes == 'unversioned' and not settings.has_deletes }}
+    {{ collapsing._raise(
+        settings.model, "setting 'deletes: unversioned' needs 'block': without it the whole stage is one block, in which no delete of an upserted key applies"
+    ) if settings.deletes == 'unversioned' and not settings.block }}
+    {{ collapsing._raise(
+        settings.model, "setting 'on_bad_rows: reject' needs 'block': without it every run would reject the same rows again"
+    ) if settings.on_bad_rows == 'reject' and not settings.block }}
+    {{ collapsing._raise(
+        settings.model, "setting 'order_by' orders the rows of a block: it must not name the column of the setting 'block', " ~ settings.block
+    ) if settings.block and settings.block | lower in settings.order_by | map('lower') }}
+    {{ collapsing._raise(
+        settings.model, "setting 'on_changed_block' needs 'block': without it every run reads the whole stage"
+    ) if 'on_changed_block' in given and not settings.block }}
 {% endmacro %}
 
 
 {# Raises an error if `combine` names a column that orders or identifies rows: such values cannot be merged. #}
 {% macro _check_combine(settings) %}
     {% set combine = settings.combine %}
-    {% if combine is not mapping or combine.values() | select('string') | list | length != combine | length %}
-        {{ collapsing._raise_setting(
-            settings.model, 'combine', 'a mapping of a column to SQL over old.<column> and new.<column>', combine
-        ) }}
-    {% elif combine and not collapsing._engine(settings).repeatable and not settings.block %}
-        {{ collapsing._raise(
-            settings.model,
-            "setting 'combine' of the engine " ~ settings.engine ~ " needs 'block': without it every run would combine the whole stage again"
-        ) }}
-    {% elif combine and settings.partition_by %}
-        {{ collapsing._raise(
-            settings.model,
-            "settings 'combine' and 'partition_by' exclude each other: the events of a key are combined across partitions, which leaves no winner of each"
-        ) }}
-    {% endif %}
+    {{ collapsing._raise_setting(
+        settings.model, 'combine', 'a mapping of a column to SQL over old.<column> and new.<column>', combine
+    ) if combine is not mapping or combine.values() | select('string') | list | length != combine | length }}
+    {{ collapsing._raise(
+        settings.model,
+        "setting 'combine' of the engine " ~ settings.engine ~ " needs 'block': without it every run would combine the whole stage again"
+    ) if combine and not collapsing._engine(settings).repeatable and not settings.block }}
+    {{ collapsing._raise(
+        settings.model,
+        "settings 'combine' and 'partition_by' exclude each other: the events of a key are combined across partitions, which leaves no winner of each"
+    ) if combine and settings.partition_by }}
     {% for column, sql in combine.items() %}
         {% do collapsing._check_one_value(settings.model, 'combine.' ~ column, sql) %}
     {% endfor %}
@@ -113,13 +102,11 @@
     {#- Spark does not distinguish upper and lower case in names -#}
     {{ collapsing._raise_setting(settings.model, 'combine', 'a mapping of different columns', combine)
         if combine | map('lower') | unique | list | length < combine | length }}
-    {% for column in combine %}
-        {% if column | lower in fixed | select | map('lower') %}
-            {{ collapsing._raise(
-                settings.model,
-                "setting 'combine' cannot combine '" ~ column ~ "': key, version, order and delete columns come from the newest event"
-            ) }}
-        {% endif %}
+    {% for column in combine if column | lower in fixed | select | map('lower') %}
+        {{ collapsing._raise(
+            settings.model,
+            "setting 'combine' cannot combine '" ~ column ~ "': key, version, order and delete columns come from the newest event"
+        ) }}
     {% endfor %}
 {% endmacro %}
 
@@ -128,24 +115,19 @@
 {% macro _check_retention(settings) %}
     {% set retention = settings.tombstone_retention %}
     {% do return(none) if retention is none %}
-    {% if retention is boolean or (retention < 0 if retention is number else retention is not string or retention == '') %}
-        {{ collapsing._raise_setting(
-            settings.model, 'tombstone_retention', "SQL that can be subtracted from a version, such as 1000 or 'interval 7 days'", retention
-        ) }}
-    {% elif settings.partition_by %}
-        {{ collapsing._raise(
-            settings.model, "settings 'tombstone_retention' and 'partition_by' exclude each other: an older row of another partition would be live again"
-        ) }}
-    {% elif settings.version | length != 1 %}
-        {{ collapsing._raise(
-            settings.model, "setting 'tombstone_retention' is subtracted from the greatest version: it needs a 'version' of one column; given: "
-            ~ (settings.version | join(', ') or 'nothing')
-        ) }}
-    {% elif not settings.has_deletes %}
-        {{ collapsing._raise(
-            settings.model, "setting 'tombstone_retention' has no effect without deletes, which leave tombstones: remove it, or set 'is_deleted' or 'sign'"
-        ) }}
-    {% endif %}
+    {{ collapsing._raise_setting(
+        settings.model, 'tombstone_retention', "SQL that can be subtracted from a version, such as 1000 or 'interval 7 days'", retention
+    ) if retention is boolean or (retention < 0 if retention is number else retention is not string or retention == '') }}
+    {{ collapsing._raise(
+        settings.model, "settings 'tombstone_retention' and 'partition_by' exclude each other: an older row of another partition would be live again"
+    ) if settings.partition_by }}
+    {{ collapsing._raise(
+        settings.model, "setting 'tombstone_retention' is subtracted from the greatest version: it needs a 'version' of one column; given: "
+        ~ (settings.version | join(', ') or 'nothing')
+    ) if settings.version | length != 1 }}
+    {{ collapsing._raise(
+        settings.model, "setting 'tombstone_retention' has no effect without deletes, which leave tombstones: remove it, or set 'is_deleted' or 'sign'"
+    ) if not settings.has_deletes }}
 {% endmacro %}
 
 
@@ -167,23 +149,19 @@
         if share is boolean or share is not number or not 0 <= share <= 1 }}
     {% set joins = {} %}
     {% for name, join in given.join.items() %}
-        {% if name is not string or not modules.re.fullmatch('[A-Za-z][A-Za-z0-9_]*', name) or name.lower().startswith('ledger_')
-            or name.lower() in joins | map('lower') %}
-            {{ collapsing._raise_setting(
-                model_name, 'join', 'a mapping of names made of letters, digits and _, which do not begin with ledger_ and differ in more than upper'
-                ~ ' and lower case', name
-            ) }}
-        {% endif %}
+        {{ collapsing._raise_setting(
+            model_name, 'join', 'a mapping of names made of letters, digits and _, which do not begin with ledger_ and differ in more than upper'
+            ~ ' and lower case', name
+        ) if name is not string or not modules.re.fullmatch('[A-Za-z][A-Za-z0-9_]*', name) or name.lower().startswith('ledger_')
+            or name.lower() in joins | map('lower') }}
         {% do joins.update({name: collapsing._join_settings(model_name, name, join)}) %}
     {% endfor %}
     {#- dbt keeps the refs of a model in their order -#}
     {% set first = graph.nodes.get(node.depends_on.nodes | first) %}
-    {% if collapsing._kind_if_any(first) != 'ledger' %}
-        {{ collapsing._raise(
-            model_name, 'the first model that a joined ledger reads must be a ledger, a model whose settings say how its rows'
-            ~ ' collapse; ' ~ (first.name if first else 'what it reads') ~ ' is not one'
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model_name, 'the first model that a joined ledger reads must be a ledger, a model whose settings say how its rows'
+        ~ ' collapse; ' ~ (first.name if first else 'what it reads') ~ ' is not one'
+    ) if collapsing._kind_if_any(first) != 'ledger' }}
     {% set settings = {
         'model': model_name, 'engine': 'joined', 'join': joins, 'rebuild_share': share, 'optimize': given.get('optimize', 'manual'),
         'key': collapsing._ledger_settings(first).key, 'version': [], 'order_by': [], 'partition_by': [],
@@ -224,9 +202,8 @@
         {% endfor %}
     {% endif %}
     {% set columns = pairs.keys() | list + pairs.values() | list %}
-    {% if given is not iterable or (is_needed and not pairs) or pairs | length != given | length
-        or '' in columns or columns | select('string') | list | length != columns | length %}
-        {{ collapsing._raise_setting(model_name, setting, allowed, given if given is not none else 'nothing') }}
-    {% endif %}
+    {{ collapsing._raise_setting(model_name, setting, allowed, given if given is not none else 'nothing')
+        if given is not iterable or (is_needed and not pairs) or pairs | length != given | length
+        or '' in columns or columns | select('string') | list | length != columns | length }}
     {{ return(pairs) }}
 {% endmacro %}

@@ -35,15 +35,12 @@
 {# Returns 'ledger' or 'projection', by the settings of a node. Raises an error that names the model if it is neither. #}
 {% macro _kind_of(node, asked_by) %}
     {% set kind = collapsing._kind_if_any(node) %}
-    {% if kind is none %}
-        {{ collapsing._raise(
-            node.name if node is not none else '?',
-            asked_by ~ " needs a model with settings in config(meta={'collapsing': {...}}), and "
-            ~ ('this one has none' if node is not none else 'what it is given is no model of this project')
-        ) }}
-    {% elif not collapsing._is_built_here(node) %}
-        {{ collapsing._raise(node.name, collapsing._no_call(node)) }}
-    {% endif %}
+    {{ collapsing._raise(
+        node.name if node is not none else '?',
+        asked_by ~ " needs a model with settings in config(meta={'collapsing': {...}}), and "
+        ~ ('this one has none' if node is not none else 'what it is given is no model of this project')
+    ) if kind is none }}
+    {{ collapsing._raise(node.name, collapsing._no_call(node)) if not collapsing._is_built_here(node) }}
     {{ return(kind) }}
 {% endmacro %}
 

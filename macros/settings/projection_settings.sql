@@ -17,15 +17,12 @@
             {% do group_by.update({column: adapter.quote(column)}) %}
         {% endfor %}
     {% endif %}
-    {% if group_by.values() | select('string') | list | length != group_by | length %}
-        {{ collapsing._raise_setting(
-            model_name, 'group_by', 'a list of columns, or a mapping of a name to SQL', given.group_by
-        ) }}
-    {% elif given.measures is not mapping or not given.measures %}
-        {{ collapsing._raise_setting(
-            model_name, 'measures', "a mapping of a name to an aggregate such as 'sum(x)'", given.measures
-        ) }}
-    {% endif %}
+    {{ collapsing._raise_setting(
+        model_name, 'group_by', 'a list of columns, or a mapping of a name to SQL', given.group_by
+    ) if group_by.values() | select('string') | list | length != group_by | length }}
+    {{ collapsing._raise_setting(
+        model_name, 'measures', "a mapping of a name to an aggregate such as 'sum(x)'", given.measures
+    ) if given.measures is not mapping or not given.measures }}
     {% for name, sql in group_by.items() %}
         {% do collapsing._check_one_value(model_name, 'group_by.' ~ name, sql) %}
     {% endfor %}
@@ -48,20 +45,16 @@
 {% macro _check_names_of_columns(model_name, names) %}
     {% set seen = [] %}
     {% for name in names %}
-        {% if name is not string or name == '' or '`' in name %}
-            {{ collapsing._raise(
-                model_name, 'the name of a group or a measure must be text without a backtick; given: ' ~ collapsing._shown(name)
-                ~ (', as YAML reads names such as no, on or 2024 that have no quotes' if name is not string)
-            ) }}
-        {% elif name.lower().startswith('ledger_') %}
-            {{ collapsing._raise(
-                model_name, "the name '" ~ name ~ "' begins with ledger_: such names are reserved for the package"
-            ) }}
-        {% elif name.lower() in seen %}
-            {{ collapsing._raise(
-                model_name, "two groups or measures are named '" ~ name ~ "': Spark does not distinguish upper and lower case"
-            ) }}
-        {% endif %}
+        {{ collapsing._raise(
+            model_name, 'the name of a group or a measure must be text without a backtick; given: ' ~ collapsing._shown(name)
+            ~ (', as YAML reads names such as no, on or 2024 that have no quotes' if name is not string)
+        ) if name is not string or name == '' or '`' in name }}
+        {{ collapsing._raise(
+            model_name, "the name '" ~ name ~ "' begins with ledger_: such names are reserved for the package"
+        ) if name.lower().startswith('ledger_') }}
+        {{ collapsing._raise(
+            model_name, "two groups or measures are named '" ~ name ~ "': Spark does not distinguish upper and lower case"
+        ) if name.lower() in seen }}
         {% do seen.append(name.lower()) %}
     {% endfor %}
 {% endmacro %}
@@ -87,12 +80,10 @@
         }) }}
     {% endif %}
     {% set call = collapsing._call_of(given) %}
-    {% if not call %}
-        {{ collapsing._raise_setting(
-            model_name, 'measures.' ~ name, 'count(*), count(x), count_if(c), sum(x), avg(x), min(x), max(x), max_by(x, y), min_by(x, y),'
-            ~ ' count(distinct x) or count(distinct x, y, ...), each also with filter (where c), or a quotient a / b of two other measures', aggregate
-        ) }}
-    {% endif %}
+    {{ collapsing._raise_setting(
+        model_name, 'measures.' ~ name, 'count(*), count(x), count_if(c), sum(x), avg(x), min(x), max(x), max_by(x, y), min_by(x, y),'
+        ~ ' count(distinct x) or count(distinct x, y, ...), each also with filter (where c), or a quotient a / b of two other measures', aggregate
+    ) if not call }}
 
     {% set measure = {
         'name': name,

@@ -35,12 +35,10 @@
 {# Raises an error where the SQL of a setting is a list, or closes a parenthesis that it did not open. #}
 {% macro _check_one_value(model_name, setting, sql) %}
     {% set values = collapsing._arguments_of(sql) %}
-    {% if values is none %}
-        {{ collapsing._raise_setting(model_name, setting, 'SQL that Spark can parse', sql) }}
+    {{ collapsing._raise_setting(model_name, setting, 'SQL that Spark can parse', sql) if values is none }}
     {#- Spark 4 casts by :: too, as in x::map<string, int> -#}
-    {% elif values | length > 1 and not modules.re.search('(?i)::\\s*(map|struct|array)\\s*<', sql) %}
-        {{ collapsing._raise_setting(model_name, setting, 'SQL for one value', sql) }}
-    {% endif %}
+    {{ collapsing._raise_setting(model_name, setting, 'SQL for one value', sql)
+        if values | length > 1 and not modules.re.search('(?i)::\\s*(map|struct|array)\\s*<', sql) }}
 {% endmacro %}
 
 

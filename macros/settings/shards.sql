@@ -64,17 +64,14 @@
 {# Raises an error if something needs one table of a model that has a table per shard, and the run does not say which of them. #}
 {% macro _check_one_shard(node) %}
     {% set shards, shard = collapsing._shards_of(node), collapsing._shard_of_run() %}
-    {% if shards and shard is none %}
-        {{ collapsing._raise(
-            node.name, 'its keys are split into ' ~ shards ~ " shards, each with tables of its own. Say which: --vars '{collapsing_shard: "
-            ~ "0}', and so on to " ~ (shards - 1)
-        ) }}
-    {% elif shards and shard >= shards %}
-        {{ collapsing._raise(
-            node.name, 'the variable collapsing_shard must be from 0 to ' ~ (shards - 1) ~ ', because its keys are split into ' ~ shards
-            ~ ' shards; given: ' ~ shard
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        node.name, 'its keys are split into ' ~ shards ~ " shards, each with tables of its own. Say which: --vars '{collapsing_shard: "
+        ~ "0}', and so on to " ~ (shards - 1)
+    ) if shards and shard is none }}
+    {{ collapsing._raise(
+        node.name, 'the variable collapsing_shard must be from 0 to ' ~ (shards - 1) ~ ', because its keys are split into ' ~ shards
+        ~ ' shards; given: ' ~ shard
+    ) if shards and shard >= shards }}
 {% endmacro %}
 
 
@@ -84,16 +81,14 @@
 #}
 {% macro _check_reader_of_shards(asked_by, node) %}
     {% set shard = collapsing._shard_of_run() %}
-    {% if collapsing._shards_of(node) and shard is not none and flags.WHICH in ['run', 'build', 'snapshot']
+    {{ collapsing._raise(
+        model.name, asked_by ~ " of '" ~ node.name ~ "' would give it the rows of shard " ~ shard ~ ' only. '
+        ~ ('Build it in a run without the variable collapsing_shard' if asked_by in ['final', 'histories']
+            else 'It is ephemeral: make it a view with a name for each shard' if model.config.materialized == 'ephemeral'
+            else "Give it a table for each shard: config(alias=collapsing.shard_name('" ~ this.identifier ~ "'))")
+    ) if collapsing._shards_of(node) and shard is not none and flags.WHICH in ['run', 'build', 'snapshot']
         and model.resource_type in ['model', 'snapshot']
-        and (not this.identifier.endswith('__shard_' ~ shard) or model.config.materialized == 'ephemeral') %}
-        {{ collapsing._raise(
-            model.name, asked_by ~ " of '" ~ node.name ~ "' would give it the rows of shard " ~ shard ~ ' only. '
-            ~ ('Build it in a run without the variable collapsing_shard' if asked_by in ['final', 'histories']
-                else 'It is ephemeral: make it a view with a name for each shard' if model.config.materialized == 'ephemeral'
-                else "Give it a table for each shard: config(alias=collapsing.shard_name('" ~ this.identifier ~ "'))")
-        ) }}
-    {% endif %}
+        and (not this.identifier.endswith('__shard_' ~ shard) or model.config.materialized == 'ephemeral') }}
 {% endmacro %}
 
 
@@ -141,15 +136,12 @@
     {% set shards, shard = collapsing._shards_of(model), collapsing._shard_of_run() %}
     {% do collapsing._check_one_shard(model) %}
     {% do return(none) if shard is none %}
-    {% if not shards %}
-        {{ collapsing._raise(
-            model.name, "its keys are not split into shards (setting 'shards'), and this run writes shard " ~ shard
-            ~ ': leave it to a run without the variable collapsing_shard'
-        ) }}
-    {% elif not this.identifier.endswith('__shard_' ~ shard) %}
-        {{ collapsing._raise(
-            model.name, "every shard would write the table '" ~ this.identifier ~ "'. Name it for its shard: config(alias="
-            ~ "collapsing.shard_name('" ~ this.identifier ~ "'))"
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model.name, "its keys are not split into shards (setting 'shards'), and this run writes shard " ~ shard
+        ~ ': leave it to a run without the variable collapsing_shard'
+    ) if not shards }}
+    {{ collapsing._raise(
+        model.name, "every shard would write the table '" ~ this.identifier ~ "'. Name it for its shard: config(alias="
+        ~ "collapsing.shard_name('" ~ this.identifier ~ "'))"
+    ) if not this.identifier.endswith('__shard_' ~ shard) }}
 {% endmacro %}

@@ -1,12 +1,10 @@
 {# Raises an error where a public macro is given nothing, or a name, in the place of a relation. #}
 {% macro _check_relation(macro_name, relation) %}
     {% set is_name = relation is string and not relation.strip().startswith('(') %}
-    {% if is_name or relation is undefined or relation is none or relation is number %}
-        {{ collapsing._raise(
-            model.name if model is defined else '?', macro_name ~ " takes a relation, such as ref('" ~ (relation if relation is string and relation else 'orders')
-            ~ "'); given: " ~ (collapsing._shown(relation) if relation else 'nothing')
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        model.name if model is defined else '?', macro_name ~ " takes a relation, such as ref('" ~ (relation if relation is string and relation else 'orders')
+        ~ "'); given: " ~ (collapsing._shown(relation) if relation else 'nothing')
+    ) if is_name or relation is undefined or relation is none or relation is number }}
 {% endmacro %}
 
 
@@ -14,12 +12,10 @@
 {% macro _check_built(relation) %}
     {% for id in model.depends_on.nodes if relation is not string and id in graph.nodes and collapsing._may_write() %}
         {% set node = graph.nodes[id] %}
-        {% if node.alias == relation.identifier and node.schema == relation.schema and node.config.materialized != 'ephemeral'
-            and not collapsing._shards_of(node) and load_relation(collapsing._plain(relation)) is none %}
-            {{ collapsing._raise(
-                model.name, 'what it reads is not there: build ' ~ node.name ~ ' first (dbt run --select +' ~ model.name ~ ')'
-            ) }}
-        {% endif %}
+        {{ collapsing._raise(
+            model.name, 'what it reads is not there: build ' ~ node.name ~ ' first (dbt run --select +' ~ model.name ~ ')'
+        ) if node.alias == relation.identifier and node.schema == relation.schema and node.config.materialized != 'ephemeral'
+            and not collapsing._shards_of(node) and load_relation(collapsing._plain(relation)) is none }}
     {% endfor %}
 {% endmacro %}
 
@@ -46,13 +42,11 @@
 {% macro _check_names_beside() %}
     {% for other in graph.nodes.values() if other.resource_type in ['model', 'seed', 'snapshot'] %}
         {% set what = (other.alias | lower).removeprefix(model.alias | lower ~ '__') %}
-        {% if other.schema | lower == model.schema | lower and other.alias | lower != what
-            and what in ['manifest', 'history', 'rejects', 'lock', 'takeover', 'dropped', 'unfinished'] and other.config.materialized != 'ephemeral' %}
-            {{ collapsing._raise(
-                model.name, 'the ' ~ other.resource_type ~ " '" ~ other.name ~ "' is named " ~ other.alias ~ ', as is a table that the package keeps'
-                ~ ' beside ' ~ model.alias ~ ': give it another name or alias'
-            ) }}
-        {% endif %}
+        {{ collapsing._raise(
+            model.name, 'the ' ~ other.resource_type ~ " '" ~ other.name ~ "' is named " ~ other.alias ~ ', as is a table that the package keeps'
+            ~ ' beside ' ~ model.alias ~ ': give it another name or alias'
+        ) if other.schema | lower == model.schema | lower and other.alias | lower != what
+            and what in ['manifest', 'history', 'rejects', 'lock', 'takeover', 'dropped', 'unfinished'] and other.config.materialized != 'ephemeral' }}
     {% endfor %}
 {% endmacro %}
 
@@ -86,12 +80,10 @@
     not list the schema, which dbt-spark before 1.11 takes for a schema without tables. A run that took it for new might replace it.
 #}
 {% macro _check_absent(name, relation) %}
-    {% if load_relation(relation) is none and collapsing._is_in_catalog(relation) %}
-        {{ collapsing._raise(
-            name, relation ~ ' is there, but dbt did not find it when this command began: another run has created it since, or the schema '
-            ~ "could not be listed (dbt's log says so). Nothing was changed: run it again"
-        ) }}
-    {% endif %}
+    {{ collapsing._raise(
+        name, relation ~ ' is there, but dbt did not find it when this command began: another run has created it since, or the schema '
+        ~ "could not be listed (dbt's log says so). Nothing was changed: run it again"
+    ) if load_relation(relation) is none and collapsing._is_in_catalog(relation) }}
 {% endmacro %}
 
 
