@@ -130,29 +130,27 @@
 {% endmacro %}
 
 
-{# Returns the Spark type of each measure's argument, {measure name: type}: asked of Spark, no row is read. #}
+{#
+    Returns the Spark type of each measure's argument, {measure name: type}: asked of Spark, no row is read. Raises an error if the values
+    of a measure cannot be added up or compared.
+#}
 {% macro _argument_types(ledger, settings) %}
     {% set asked = collapsing._aggregates(settings.measures) | rejectattr('argument', 'equalto', '*') | list %}
     {% do return({}) if not asked %}
     {% set types = {} %}
     {% for measure, type in zip(asked, collapsing._types_of_sql(asked | map(attribute='argument'), ledger)) %}
-        {% do collapsing._check_type(measure, type) %}
+        {% set says = "measure '" ~ measure.name ~ "': " ~ measure.aggregate %}
+        {{ collapsing._raise(
+            model.name, says ~ ' adds values of type ' ~ type ~ '; allowed: numbers, and intervals of days or months'
+        ) if measure.function in ['sum', 'avg']
+            and not modules.re.match('(tiny|small|big)?int$|decimal|float$|double$|interval .', type) }}
+        {{ collapsing._raise(
+            model.name, says ~ ' compares values of type ' ~ type ~ '; allowed: types that compare and order (no map, variant,'
+            ~ ' interval without a unit, or NULL without a type, in them either)'
+        ) if measure.function in collapsing._value_functions() and not collapsing._is_comparable(type) }}
         {% do types.update({measure.name: type}) %}
     {% endfor %}
     {{ return(types) }}
-{% endmacro %}
-
-
-{# Raises an error if the values of a measure cannot be added up or compared. #}
-{% macro _check_type(measure, type) %}
-    {% set says = "measure '" ~ measure.name ~ "': " ~ measure.aggregate %}
-    {{ collapsing._raise(model.name, says ~ ' adds values of type ' ~ type ~ '; allowed: numbers, and intervals of days or months')
-        if measure.function in ['sum', 'avg']
-        and not modules.re.match('(tiny|small|big)?int$|decimal|float$|double$|interval .', type) }}
-    {{ collapsing._raise(
-        model.name, says ~ ' compares values of type ' ~ type ~ '; allowed: types that compare and order (no map, variant,'
-        ~ ' interval without a unit, or NULL without a type, in them either)'
-    ) if measure.function in collapsing._value_functions() and not collapsing._is_comparable(type) }}
 {% endmacro %}
 
 

@@ -117,8 +117,8 @@
 
 {#
     Raises an error where SQL of the settings is not a function of a row's own columns, or reads one that its cancel row has another value
-    of: a row and its cancel row would fall into two groups. Returns what the SQL depends on of the session, {zone, ansi}, each only where it
-    does: any SQL but a plain column may give something else in ANSI mode.
+    of: a row and its cancel row would fall into two groups; and where rows cannot be grouped by a value of it. Returns what the SQL depends
+    on of the session, {zone, ansi}, each only where it does: any SQL but a plain column may give something else in ANSI mode.
 #}
 {% macro _check_projection_sql(source, settings, source_projection) %}
     {% set ledger = none if source_projection else collapsing._ledger_settings(collapsing._model_of(source)) %}
@@ -155,7 +155,12 @@
         {% do depends_on.append('ansi') if not is_plain %}
         {% do depends_on.append('zone') if not is_plain and collapsing._depends_on_zone(condition, sql, columns) %}
     {% endfor %}
-    {% do collapsing._check_groups(source, settings.group_by) if settings.group_by %}
+    {% set types = collapsing._types_of_sql(settings.group_by.values(), source) if settings.group_by else [] %}
+    {% for (name, sql), type in zip(settings.group_by.items(), types) %}
+        {{ collapsing._raise_setting(
+            model.name, 'group_by.' ~ name, 'SQL of a type that compares and orders (no map or variant)', sql ~ ', which is ' ~ type
+        ) if not collapsing._is_comparable(type) }}
+    {% endfor %}
     {{ return(dict(collapsing._session_settings().items() | selectattr(0, 'in', depends_on)) if depends_on else {}) }}
 {% endmacro %}
 
@@ -168,16 +173,6 @@
             model.name, "setting '" ~ setting ~ "' makes a timestamp of the text '" ~ column.name ~ "': one such as 08:15 would be of today, and tomorrow"
             ~ ' its cancel row would be of another day. Make the timestamp in the stage, or be sure that each text has a date; given: ' ~ given
         ) if modules.re.search('(?i)cast\\(' ~ read ~ ' as timestamp\\)|timestamp(_ltz)?\\(' ~ read ~ ', None,', condition) %}
-    {% endfor %}
-{% endmacro %}
-
-
-{# Raises an error where rows cannot be grouped by a value of the settings. #}
-{% macro _check_groups(source, group_by) %}
-    {% for (name, sql), type in zip(group_by.items(), collapsing._types_of_sql(group_by.values(), source)) %}
-        {{ collapsing._raise_setting(
-            model.name, 'group_by.' ~ name, 'SQL of a type that compares and orders (no map or variant)', sql ~ ', which is ' ~ type
-        ) if not collapsing._is_comparable(type) }}
     {% endfor %}
 {% endmacro %}
 
