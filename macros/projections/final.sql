@@ -62,10 +62,7 @@
 {%- endfor -%}
 (
     select
-        {%- for name in groups + values %}
-        {{ adapter.quote(name) }},
-        {%- endfor %}
-        ledger_part,
+        {{ collapsing._select_list(groups + values + ['ledger_part']) }},
         {%- for name in types if name.startswith('ledger_') and name not in values + others %}
         {{ collapsing._sum_of_partials(projection, name, types[name]) }} as {{ adapter.quote(name) }},
         {%- endfor %}

@@ -20,9 +20,12 @@
         if source_projection else collapsing._partials_of_row(measure, types[measure.name]))) -%}
 {%- endfor -%}
 with
-
-{{ collapsing._added_from_projection(source, settings, measures, read) if source_projection
-    else collapsing._added_from_ledger(source, settings, measures, read) }}
+{% if source_projection %}
+-- rows of the batches not read yet: each adds its partials
+{{ collapsing._added(settings.group_by, measures, source ~ '\n    where ' ~ read, are_named=false) }}
+{%- else %}
+{{ collapsing._added_from_ledger(source, settings, measures, read) }}
+{%- endif %}
 {%- if not values %}
 
 {{ collapsing._summed_partials(settings, measures, values, span) }}
@@ -63,25 +66,28 @@ changes as (
 ),
 
 -- what each of them adds to its group
-added as (
-    select
-        {%- for group in settings.group_by %}
-        {{ adapter.quote(group) }},
-        {%- endfor %}
-        {{- collapsing._added_partials(measures) }}
-        ledger_sign
-    from changes
-)
+{{ collapsing._added(settings.group_by, measures, 'changes', are_named=true) }}
 {%- endmacro %}
 
 
-{# Returns the items of a select that give what a row adds to the partials of each measure, a comma after each. #}
-{% macro _added_partials(measures) %}
-    {%- for measure in measures %}
-    {%- for partial in measure.partials %}
+{#
+    Returns the CTE `added`: what each of `rows` adds to the partials of its group. `are_named` says whether they have the groups by
+    their names, as the CTE `changes` has; of rows of a source projection these are computed.
+#}
+{% macro _added(group_by, measures, rows, are_named) -%}
+added as (
+    select
+        {%- for name, sql in group_by.items() %}
+        {{ sql ~ ' as ' if not are_named }}{{ adapter.quote(name) }},
+        {%- endfor %}
+        {%- for measure in measures %}
+        {%- for partial in measure.partials %}
         {{ partial.added }} as {{ adapter.quote(partial.name) }},
-    {%- endfor %}
-    {%- endfor %}
+        {%- endfor %}
+        {%- endfor %}
+        ledger_sign
+    from {{ rows }}
+)
 {%- endmacro %}
 
 
@@ -170,22 +176,6 @@ having count(*) > 0
     ) if not collapsing._engine(ledger_settings).adds_up }}
     {{ return(none) }}
 {% endmacro %}
-
-
-{# Returns the CTE `added`: what each row of a projection adds to the partials of a rollup. #}
-{% macro _added_from_projection(source_projection, settings, measures, read) -%}
--- rows of the batches not read yet: each adds its partials
-added as (
-    select
-        {%- for name, sql in settings.group_by.items() %}
-        {{ sql }} as {{ adapter.quote(name) }},
-        {%- endfor %}
-        {{- collapsing._added_partials(measures) }}
-        ledger_sign
-    from {{ source_projection }}
-    where {{ read }}
-)
-{%- endmacro %}
 
 
 {#
