@@ -19,9 +19,10 @@ ALL = f"{LEDGERS} config.materialized:incremental_joined config.materialized:inc
 # Limits of collapsing.status. A run that is late by one turn is no alarm.
 LIMITS = "{unread_blocks: 20, lag_batches: 5, last_rejects: 0}"
 
-# A model that fails leaves its table as it was, or with the whole batch, so that trying again is safe. The next run recovers from one that was killed, too,
-# but on a server only after its lock is gone: retries fail until somebody has made sure that its last statement has ended,
-# and has called collapsing.unlock, or until the lock is older than the variable collapsing_lock_timeout_hours (6).
+# A model that fails leaves its table as it was, or with the whole batch, so that trying again is safe. The next run recovers
+# from one that was killed, too, but on a server only after its lock is gone: retries fail until somebody has made sure that
+# its last statement has ended, and has called collapsing.unlock, or until the lock is older than the variable
+# collapsing_lock_timeout_hours (6).
 # The pool has one slot, so that the tasks of both DAGs take turns: an optimize leaves out a ledger that is being written.
 DEFAULTS = {
     "pool": "shop_dbt",

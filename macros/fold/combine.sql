@@ -180,7 +180,8 @@ named_struct(
     {% if (name, into) not in known %}
         {#- other types change what hashes or shifts a value, a division of integers, and the text of a number -#}
         {% set is_of_bits = modules.re.search('hash(64)?\\(|shift\\w*\\(|<<|>>', condition) %}
-        {% set differs = is_of_bits or {'integers': false, 'decimals': '/' in condition, 'doubles': ' as string)' in condition}[into] %}
+        {% set differs = is_of_bits or into == 'decimals' and '/' in condition
+            or into == 'doubles' and ' as string)' in condition %}
         {% set is_wider = wide | map(attribute='dtype') | list != columns | map(attribute='dtype') | list %}
         {% set computes = is_wider and modules.re.search('[-+*]', condition) and not differs %}
         {% do known.update({(name, into): computes and not collapsing._is_spark_error(collapsing._analysed_plan(
@@ -196,7 +197,8 @@ named_struct(
     there a quotient is a double. Over decimals, which bigint is cast to, it has six digits. None where it divides none, or decimals.
 #}
 {% macro _sql_is_exact_in_doubles(settings, name, columns) %}
-    {% set condition, exact = collapsing._check_combined(settings, name, columns), ['coalesce(abs(wide) < 9007199254740992D, true)'] %}
+    {% set condition = collapsing._check_combined(settings, name, columns) %}
+    {% set exact = ['coalesce(abs(wide) < 9007199254740992D, true)'] %}
     {% do return(none) if '/' not in condition or 'decimal(' in condition %}
     {% for column in columns if collapsing._reads_column(condition, column.name) %}
         {% do return(none) if column.dtype.startswith('decimal') %}
