@@ -122,7 +122,7 @@ named_struct(
     {% set wrong, fitted = [], 'try_cast(value as ' ~ type ~ ')' %}
     {% set exact = collapsing._sql_is_exact_in_doubles(settings, field.name, kept) if is_integer and in_doubles else none %}
     {% set fitted = 'if(' ~ exact ~ ', try_cast(wide as ' ~ type ~ '), ' ~ fitted ~ ')' if exact else fitted %}
-    {% do wrong.append('value is not null and ' ~ fitted ~ ' is null' ~ (' and wide is not null' if exact else '')) %}
+    {% do wrong.append('value is not null and ' ~ fitted ~ ' is null') %}
     {% set unless_0 = ' and coalesce(try_cast(wide as ' ~ type ~ '), 1) <> 0' if 'nullif' in sql | lower else '' %}
     {% do wrong.append('value is null and wide is not null' ~ unless_0 ~ collapsing._sql_is_large(settings, field.name, kept))
         if in_doubles and not is_float %}
@@ -179,7 +179,7 @@ named_struct(
     {% set known = settings.setdefault('takes_wider', {}) %}
     {% if (name, into) not in known %}
         {#- other types change what hashes or shifts a value, a division of integers, and the text of a number -#}
-        {% set is_of_bits = modules.re.search('hash(64)?\\(|shift\\w*\\(|<<|>>', condition) %}
+        {% set is_of_bits = modules.re.search('hash(64)?\\(|shift\\w*\\(| (<<|>>>?) ', condition) %}
         {% set differs = is_of_bits or into == 'decimals' and '/' in condition
             or into == 'doubles' and ' as string)' in condition %}
         {% set is_wider = wide | map(attribute='dtype') | list != columns | map(attribute='dtype') | list %}
@@ -197,8 +197,7 @@ named_struct(
     there a quotient is a double. Over decimals, which bigint is cast to, it has six digits. None where it divides none, or decimals.
 #}
 {% macro _sql_is_exact_in_doubles(settings, name, columns) %}
-    {% set condition = collapsing._check_combined(settings, name, columns) %}
-    {% set exact = ['coalesce(abs(wide) < 9007199254740992D, true)'] %}
+    {% set condition, exact = collapsing._check_combined(settings, name, columns), ['abs(wide) < 9007199254740992D'] %}
     {% do return(none) if '/' not in condition or 'decimal(' in condition %}
     {% for column in columns if collapsing._reads_column(condition, column.name) %}
         {% do return(none) if column.dtype.startswith('decimal') %}
@@ -212,21 +211,26 @@ named_struct(
 
 
 {#
-    Returns SQL, to follow others by `and`, that is true where a number of old or new is so large that decimals may overflow, which they do
-    from 10^32 on: a condition of the user's own may give NULL over decimals and a value over doubles, in which 0.1 + 0.2 is not 0.3.
-    Nothing where the SQL casts, or reads fields of a column, for then small numbers may overflow as well.
+    Returns SQL, to follow others by `and`, that is true where a number of old or new is so large that decimals may overflow: from 10^32 on, or
+    earlier the more digits after the point they have. Of SQL with a condition of its own, which may give NULL over decimals and a value
+    over doubles, in which 0.1 + 0.2 is not 0.3. Nothing for other SQL, or where a cast, a long literal or a field of a column
+    may overflow beside small numbers.
 #}
 {% macro _sql_is_large(settings, name, columns) %}
-    {% set condition, sql, sizes = collapsing._check_combined(settings, name, columns), settings.combine[name], [] %}
+    {% set condition, sql = collapsing._check_combined(settings, name, columns), settings.combine[name] %}
+    {% set sizes, scales = [], [0] %}
     {% for column in columns if collapsing._reads_column(condition, column.name) %}
         {% do return('') if '<' in column.dtype or column.dtype == 'variant' %}
+        {% do scales.append(column.dtype.split(',')[1].rstrip(')') | int) if column.dtype.startswith('decimal') %}
         {% for row in ['old.', 'new.'] if collapsing._is_integer(column.dtype) or column.dtype.startswith('decimal') %}
             {% do sizes.append('abs(cast(' ~ row ~ adapter.quote(column.name) ~ ' as double))') %}
         {% endfor %}
     {% endfor %}
-    {% do return('') if not sizes or modules.re.search('(?i)cast|::', sql) %}
+    {% do return('') if not sizes or not modules.re.search('(?i)\\b(case|if|iff|nullif|decode)\\b', sql)
+        or modules.re.search('(?i)(\\b|_)cast\\s*\\(|::|\\d{10}|\\de', sql) %}
     {% set factors = 1 + modules.re.findall('[*/]', sql) | length %}
-    {{ return(' and coalesce(greatest(' ~ sizes | join(', ') ~ ') >= 1e' ~ 30 // factors ~ 'D, false)') }}
+    {% set digits = [[38 - factors * scales | max, 32] | min - 2, 0] | max %}
+    {{ return(' and coalesce(greatest(' ~ sizes | join(', ') ~ ') >= 1e' ~ digits // factors ~ 'D, false)') }}
 {% endmacro %}
 
 

@@ -28,7 +28,6 @@ FITTING = {
     "gone": ("decimal(38, 0)", "1", "nullif(old.gone, new.gone)", "null"),
     "nulled": ("decimal(10, 2)", "0.10", "nullif(old.nulled + new.nulled + new.nulled - 0.30, 0)", "null"),
     "owed": ("decimal(10, 2)", "0.10", "if(old.owed + new.owed + new.owed = 0.30, null, old.owed)", "null"),
-    "thirded": ("bigint", "10", "nullif(old.thirded / 3 * 3, new.thirded)", "null"),
     "shifted": ("bigint", "1073741824", "shiftleft(old.shifted, 1) + new.shifted", "3221225472L"),
     "halved": ("int", "6", "cast((hash(new.halved) + old.halved) / 2 as int)", "cast((hash(6) + 6) / 2 as int)"),
     "it's": ("date", "date'2013-01-01'", "greatest(old.`it's`, new.`it's`)", "date'2013-01-01'"),
