@@ -228,7 +228,7 @@ states as (
 {% macro _value_of_type(text, dtype) %}
     {% set value = text if collapsing._is_text_type(dtype) else 'try_to_binary(' ~ text ~ ", 'base64')" if dtype == 'binary'
         else 'try_cast(' ~ text ~ ' as ' ~ dtype ~ ')' %}
-    {% set scale = (modules.re.search('^decimal\\(\\d+,\\s*(\\d+)', dtype) or [none, none])[1] %}
+    {% set scale = collapsing._scale_of(dtype) %}
     {% set is_rounded = ' or length(regexp_extract(trim(' ~ text ~ "), '[.]([0-9]*?)0*$', 1)) > " ~ scale
         ~ ' or ' ~ text ~ " rlike '[eE]' and try_cast(" ~ text ~ ' as double) <> cast(' ~ value ~ ' as double)' if scale is not none %}
     {% set is_partial = ' or not ' ~ text ~ " rlike '^\\\\s*[+-]?[0-9]{4,}-[0-9]{1,2}-[0-9]{1,2}'"

@@ -252,7 +252,7 @@ MUTANTS = [
     Mutant("operations/undo.sql", "if is_done and open and", "if not is_done and open and", "undo"),
     Mutant("sql/relations.sql", "if types and column not in types", "if types and column in types", "changed_rules"),
     Mutant(COMBINE, "') >= 1e'", "') < 1e'", "row_sql"),
-    Mutant(COMBINE, "rstrip(')') | int < digits", "rstrip(')') | int > digits", "row_sql"),
+    Mutant(COMBINE, "_scale_of(type) < digits", "_scale_of(type) > digits", "row_sql"),
     Mutant(MANIFEST, "if not collapsing._is_appendable(relation,", "if collapsing._is_appendable(relation,", "changed_rules"),
     Mutant(PLAN, "numbers.append(collapsing._watermark_of_reader(reader, model) or 0)", "numbers.append(0)", "joined"),
     Mutant(

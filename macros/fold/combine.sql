@@ -151,12 +151,12 @@ named_struct(
         {% set rows = collapsing._two_rows('old', columns, 'new', columns) %}
         {% do known.update({field.name: collapsing._types_of_sql([value], rows)[0]}) %}
     {% endif %}
-    {% set type, digits = known[field.name], field.dtype.split(',')[1].rstrip(')') | int %}
+    {% set type, digits = known[field.name], collapsing._scale_of(field.dtype) %}
     {{ collapsing._raise_setting(
         settings.model, 'combine.' ~ field.name, 'SQL that keeps the ' ~ digits ~ ' digits after the point of ' ~ field.dtype
         ~ '. Spark gives it the type ' ~ type ~ ', because it could need more than 38 digits: cast its numbers to types with fewer digits',
         settings.combine[field.name]
-    ) if type.startswith('decimal(38,') and type.split(',')[1].rstrip(')') | int < digits }}
+    ) if type.startswith('decimal(38,') and collapsing._scale_of(type) < digits }}
 {% endmacro %}
 
 
@@ -218,10 +218,10 @@ named_struct(
 #}
 {% macro _sql_is_large(settings, name, columns) %}
     {% set condition, sql = collapsing._check_combined(settings, name, columns), settings.combine[name] %}
-    {% set sizes, scales = [], [0] %}
+    {% set sizes, scales = [], [] %}
     {% for column in columns if collapsing._reads_column(condition, column.name) %}
         {% do return('') if '<' in column.dtype or column.dtype == 'variant' %}
-        {% do scales.append(column.dtype.split(',')[1].rstrip(')') | int) if column.dtype.startswith('decimal') %}
+        {% do scales.append(collapsing._scale_of(column.dtype) or 0) %}
         {% for row in ['old.', 'new.'] if collapsing._is_integer(column.dtype) or column.dtype.startswith('decimal') %}
             {% do sizes.append('abs(cast(' ~ row ~ adapter.quote(column.name) ~ ' as double))') %}
         {% endfor %}

@@ -151,7 +151,7 @@
 {% macro _mean(total, rows, dtype) %}
     {% do return('try_divide(' ~ total ~ ', ' ~ rows ~ ')') if dtype.startswith('interval') %}
     {% do return('cast(' ~ total ~ ' as double) / ' ~ rows) if not dtype.startswith('decimal') or dtype == 'decimal(30,0)' %}
-    {% set scale = [dtype.split(',')[1].rstrip(')') | int + 4, 38] | min %}
+    {% set scale = [collapsing._scale_of(dtype) + 4, 38] | min %}
     {% set mean = 'decimal(38, ' ~ scale ~ ')' %}
     {% set steps = 10 ** ([6 - scale, 0] | max) %}
     {% set quotient = 'try_divide(try_cast(' ~ total ~ ' as ' ~ mean ~ '), ' ~ rows ~ (' * ' ~ steps if steps > 1) ~ ')' %}

@@ -71,6 +71,13 @@
 {% endmacro %}
 
 
+{# Returns how many digits a decimal type has after the point, none for another type. #}
+{% macro _scale_of(dtype) %}
+    {% set found = modules.re.search('^decimal\\(\\d+,\\s*(\\d+)', dtype) %}
+    {{ return(found[1] | int if found else none) }}
+{% endmacro %}
+
+
 {# Returns whether a type is text with a collation, or has such text in it: there two texts may be equal and read differently. #}
 {% macro _has_collation(dtype) %}
     {{ return(' collate ' in dtype | lower) }}
