@@ -147,7 +147,7 @@ setup_java() {
 
 # --- Python ---------------------------------------------------------------------------------------------------------
 
-# Prints the version of a Python that dbt 1.11 supports. Fails for any other, and where it does not run.
+# Prints the version of a Python that every supported dbt runs on. Fails for any other, and where it does not run.
 _python_version() {
     "$1" -c 'import sys
 if not (3, 10) <= sys.version_info[:2] <= (3, 13): sys.exit(1)
@@ -190,9 +190,10 @@ _python_find() {
 # requirements.txt.
 _lock_line() { (cd "$COLLAPSING_ROOT" && cksum "$1"); }
 
+# A lock names every package that is wanted: what else its packages ask for is left out.
 _pip_install() {
     PIP_USER=0 "$VENV_PYTHON" -m pip install --disable-pip-version-check --no-input --progress-bar off \
-        --require-hashes --requirement "$@"
+        --no-deps --require-hashes --requirement "$@"
 }
 
 # Shows the big downloads among pip's many lines.
@@ -217,10 +218,7 @@ setup_other() {
         kind=${section%% *}
         grep -qxF "[$section]" "$others" || setup_stop "--$kind must be a release that requirements-other.txt has:" \
             "  $(sed -n "s/^\[$kind \(.*\)]$/\1/p" "$others" | tr '\n' ' ')" "or be left out; given: ${section#* }"
-        case $section in
-        spark\ *) _for_release "${section#* }" ;;
-        'dbt 1.9') _for_release 3.5 ;;
-        esac
+        [ "$kind" != spark ] || _for_release "${section#* }"
     done
     VENV=$COLLAPSING_ROOT/.venv$(printf -- '-%s' "$@" | tr ' ' -)
     VENV_PYTHON=$VENV/bin/python
