@@ -1,23 +1,6 @@
 {% macro history(ledger) %}
-    {% do return(ledger) if not collapsing._knows_models() %}
+    {% if not collapsing._knows_models() %}{{ return(ledger) }}{% endif %}
     {% do collapsing._asked_ledger('history', ledger) %}
-    {{ return(collapsing._history_of(ledger)) }}
-{% endmacro %}
-
-
-{# Returns a subquery of the history of one table of a ledger. #}
-{% macro _history_of(ledger) %}
-    {% do return(collapsing._no_rows(collapsing._history_columns()))
-        if load_relation(collapsing._beside(ledger, 'manifest')) is none %}
-    {% set names = collapsing._history_columns() | map(attribute='name') | reject('equalto', 'batch') %}
-    {{ return(
-        '(select ledger_batch as batch, ' ~ collapsing._column_list(names) ~ ' from ' ~ collapsing._history_rows(ledger) ~ ')'
-    ) }}
-{% endmacro %}
-
-
-{# Returns the columns of what history gives, [{name, dtype}]. #}
-{% macro _history_columns() %}
     {% set columns = [] %}
     {% for name, dtype in {
         'batch': 'int', 'blocks': 'bigint', 'rows_read': 'bigint', 'decisions': 'map<string, bigint>', 'states': 'bigint',
@@ -25,5 +8,9 @@
     }.items() %}
         {% do columns.append({'name': name, 'dtype': dtype}) %}
     {% endfor %}
-    {{ return(columns) }}
+    {% if load_relation(collapsing._beside(ledger, 'manifest')) is none %}{{ return(collapsing._no_rows(columns)) }}{% endif %}
+    {% set names = columns[1:] | map(attribute='name') | list %}
+    {{ return(
+        '(select ledger_batch as batch, ' ~ collapsing._column_list(names) ~ ' from ' ~ collapsing._history_rows(ledger) ~ ')'
+    ) }}
 {% endmacro %}

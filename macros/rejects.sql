@@ -1,5 +1,5 @@
 {% macro rejects(ledger) %}
-    {% do return(ledger) if not collapsing._knows_models() %}
+    {% if not collapsing._knows_models() %}{{ return(ledger) }}{% endif %}
     {% set node = collapsing._asked_ledger('rejects', ledger) %}
     {% set rejects = load_relation(collapsing._beside(ledger, 'rejects')) %}
     {% if rejects is none or load_relation(collapsing._beside(ledger, 'manifest')) is none %}
@@ -16,10 +16,10 @@
 {% endmacro %}
 
 
-{# Returns SQL that is true for rejects of committed batches whose blocks the manifest has: none from before a full refresh. #}
+{# Returns SQL that is true for rejects of blocks that count as folded: none of an undone batch, or from before a full refresh. #}
 {% macro _sql_is_committed_reject(ledger) %}
-    {% set committed = collapsing._committed_manifest(ledger) %}
-    {{ return('ledger_batch in (select planned_in from ' ~ committed ~ ' where block is not null)') }}
+    {% set folded = collapsing._folded_blocks(collapsing._committed_manifest(ledger)) %}
+    {{ return('ledger_batch in (select batch from ' ~ folded ~ ')') }}
 {% endmacro %}
 
 

@@ -19,7 +19,6 @@ import charts
 import pages
 
 SHOWN = 90  # batches in a chart
-LEDGERS = ("ledger", "joined")  # what materializes them
 SLOW = 3  # times the median: such a batch is named
 DECISIONS = [
     ("applied", "blue", "changed the state of its key"),
@@ -63,21 +62,13 @@ class Project:
         shown = self.invoke("show", "--inline", sql, "--limit", "-1").results[0].agate_table
         return [dict(zip(shown.column_names, row, strict=True)) for row in shown.rows]
 
-    def models(self, *kinds: str) -> dict[str, Any]:
-        """Return the nodes of models by name, those of the materializations `incremental_<kind>`; of versions the latest."""
-        named = [f"incremental_{kind}" for kind in kinds]
+    def models(self, kind: str) -> dict[str, Any]:
+        """Return the nodes of models by name, those of the materialization `incremental_<kind>`; of versions the latest."""
         return {
             node.name: node
             for node in self.manifest.nodes.values()
-            if node.config.materialized in named and node.version == node.latest_version
+            if node.config.materialized == f"incremental_{kind}" and node.version == node.latest_version
         }
-
-    def key_of(self, node: Any) -> str:
-        """Return the first column of a ledger's key, which a joined ledger has of the first one that it reads."""
-        settings = node.config.meta["collapsing"]
-        if "key" not in settings:
-            return self.key_of(self.manifest.nodes[node.depends_on.nodes[0]])
-        return settings["key"] if isinstance(settings["key"], str) else settings["key"][0]
 
     def built(self, names: list[str]) -> list[str]:
         """Return the names of those models that have a table."""
@@ -93,7 +84,9 @@ class Project:
 def figures_of(project: Project, name: str) -> dict[str, Any]:
     """Ask for all that the page says about a ledger."""
     ref = f"ref('{name}')"
-    ledger = project.models(*LEDGERS)[name]
+    ledger = project.models("ledger")[name]
+    key = ledger.config.meta["collapsing"]["key"]
+    key = key if isinstance(key, str) else key[0]
     history = project.rows(
         "select batch, blocks, rows_read, to_json(decisions) as decisions, states, cancels, tombstones, undoes, seconds,"
         f" date_format(finished_at, 'yyyy-MM-dd HH:mm') as finished_at from {{{{ collapsing.history({ref}) }}}} order by batch"
@@ -101,7 +94,7 @@ def figures_of(project: Project, name: str) -> dict[str, Any]:
     [sizes] = project.rows(
         "select count(*) as stored, count_if(ledger_sign = 0) as tombstones,"
         f" (select count(*) from {{{{ collapsing.final({ref}) }}}}) as live from {{{{ collapsing.changes({ref}, after=0) }}}}"
-        f" where `{project.key_of(ledger)}` is not null"  # the row that stands for a batch without rows has no key
+        f" where `{key}` is not null"  # the row that stands for a batch without rows has no key
     )
     readers = [other for other, node in project.models("projection").items() if ledger.unique_id in node.depends_on.nodes]
     projections = [project.rows(lag_of(name, other)) + [other] for other in (project.built(readers) if readers else [])]
@@ -127,7 +120,7 @@ def lag_of(ledger: str, projection: str) -> str:
 
 def rejects_of(project: Project, name: str) -> list[tuple[str, int]]:
     """Count the rejected rows, by reason; none if there is no such table."""
-    if "on_bad_rows" not in str(project.models(*LEDGERS)[name].config.meta):
+    if "on_bad_rows" not in str(project.models("ledger")[name].config.meta):
         return []
     relation = f"{{{{ collapsing.rejects(ref('{name}')) }}}}"
     column = "ledger_reason" if "ledger_reason" in columns_of(project, relation) else "reason"
@@ -234,17 +227,17 @@ def live_and_dead(found: dict[str, Any], shown: list, labels: list[str], left_ou
         pages.paragraph("Now. An optimize removes the dead rows.", "note"),
         charts.legend(now),
         charts.figure("Live and dead rows", charts.rows_of_bars(["rows"], now, [f"{stored:,}"])),
-        pages.paragraph("Rows that each batch appended." + left_out + taken_back(found["history"]), "note"),
+        pages.paragraph("Rows that each batch appended." + left_out + undone(found["history"]), "note"),
         charts.legend(appended),
         charts.figure("Rows appended by batch", charts.stacked_bars(labels, appended, "rows")),
     ]
 
 
-def taken_back(history: list[dict]) -> str:
-    """Say which batches no longer count, as another took them back; an undo that was taken back itself takes nothing back."""
+def undone(history: list[dict]) -> str:
+    """Say which batches no longer count, because they were undone."""
     by = {int(row["undoes"]): int(row["batch"]) for row in history if row["undoes"] is not None}
-    names = [f"{batch} (by batch {undo})" for batch, undo in sorted(by.items()) if undo not in by and batch not in by.values()]
-    return f" Taken back: {', '.join(names)}." if names else ""
+    names = [f"{batch} (by batch {undo})" for batch, undo in sorted(by.items())]
+    return f" Undone: {', '.join(names)}." if names else ""
 
 
 def decided(shown: list, labels: list[str], left_out: str) -> list[str]:
@@ -337,7 +330,7 @@ def main() -> int:
     out = arguments.out.resolve()
     try:
         project = Project(arguments)
-        known = sorted(project.models(*LEDGERS))
+        known = sorted(project.models("ledger"))
         if not known:
             raise ReportError("the project has no ledger")
         for name in arguments.ledgers:

@@ -4,12 +4,18 @@
 #}
 {% macro _bad_row_reasons(settings) %}
     {% set reasons, blocks = {}, [settings.block] if settings.block else [] %}
+    {#- where a delete's version means nothing, it may be missing -#}
+    {% set is_versioned = ' and not coalesce(' ~ collapsing._sql_is_delete(settings) ~ ', false)'
+        if collapsing._engine(settings).unversioned_deletes else '' %}
     {% set needed = {'null_block': blocks, 'null_key': settings.key, 'null_version': settings.version} %}
     {% for reason, columns in needed.items() if columns %}
-        {% do reasons.update({reason: collapsing._column_list(columns, suffix=' is null', between=' or ')}) %}
+        {% set is_null = collapsing._column_list(columns, suffix=' is null', between=' or ') %}
+        {% do reasons.update({reason: '(' ~ is_null ~ ')' ~ is_versioned if reason == 'null_version' else is_null}) %}
     {% endfor %}
     {% set mark, values = [settings.sign, '(1, -1)'] if settings.sign else [settings.is_deleted, '(0, 1)'] %}
-    {% do reasons.update({'bad_sign': 'coalesce(' ~ collapsing._as_number(mark) ~ ' not in ' ~ values ~ ', true)'}) if mark %}
+    {% if mark %}
+        {% do reasons.update({'bad_sign': 'coalesce(' ~ collapsing._as_number(mark) ~ ' not in ' ~ values ~ ', true)'}) %}
+    {% endif %}
     {{ return(reasons) }}
 {% endmacro %}
 
@@ -32,31 +38,29 @@
 
 {#
     Raises an error before anything is appended when unread rows are bad: names ledger, reason, count, keys and blocks. Rows that are
-    rejected do not stop it; but a row without a block token belongs to no batch, and each would reject it. `duplicates` are lines of
-    _duplicate_blocks.
+    rejected do not stop it; but a row without a block token belongs to no batch, and each would reject it.
 #}
-{% macro _check_bad_rows(unread, ledger, settings, batch, duplicates) %}
-    {% set lines = duplicates | list %}
-    {% for reason in collapsing._bad_row_reasons(settings) %}
-        {% if reason in batch.bad and (settings.on_bad_rows == 'fail' or reason == 'null_block') %}
-            {% set samples, block = [], adapter.quote(settings.block) if settings.block else 'null' %}
-            {% for key, token in collapsing._rows_of(
-                'select ' ~ collapsing._row_as_json(settings.key) ~ ', cast(' ~ block ~ ' as string) from ' ~ unread
-                ~ ' where ' ~ collapsing._bad_reason(settings) ~ " = '" ~ reason ~ "' limit 3"
-            ) %}
-                {% do samples.append(key ~ (' in block ' ~ (token if token is not none else 'NULL') if settings.block else '')) %}
-            {% endfor %}
-            {% set found = collapsing._with_noun(batch.bad[reason], 'row') %}
-            {% do lines.append(reason ~ ': ' ~ found ~ ', for example ' ~ samples | join('; ')) %}
-        {% endif %}
+{% macro _check_bad_rows(unread, ledger, settings, batch) %}
+    {% set lines, block = [], adapter.quote(settings.block) if settings.block else 'null' %}
+    {% for reason in collapsing._bad_row_reasons(settings)
+        if reason in batch.bad and (settings.on_bad_rows == 'fail' or reason == 'null_block') %}
+        {% set samples = [] %}
+        {% for key, token in collapsing._rows_of(
+            'select ' ~ collapsing._row_as_json(settings.key) ~ ', cast(' ~ block ~ ' as string) from ' ~ unread
+            ~ ' where ' ~ collapsing._bad_reason(settings) ~ " = '" ~ reason ~ "' limit 3"
+        ) %}
+            {% do samples.append(key ~ (' in block ' ~ (token if token is not none else 'NULL') if settings.block else '')) %}
+        {% endfor %}
+        {% set found = collapsing._with_noun(batch.bad[reason], 'row') %}
+        {% do lines.append(reason ~ ': ' ~ found ~ ', for example ' ~ samples | join('; ')) %}
     {% endfor %}
     {% if lines %}
         {% do collapsing._drop_cached(ledger, model) %}
-        {{ collapsing._raise(
+        {% do collapsing._raise(
             model.name, 'its stage has bad rows: nothing was appended, and no block counts as read.\n  ' ~ lines | join('\n  ')
             ~ ("\n  The setting 'on_bad_rows: reject' would reject them, and fold the others" if settings.block
-                and settings.on_bad_rows == 'fail' and not duplicates and not batch.bad.null_block)
-        ) }}
+                and settings.on_bad_rows == 'fail' and not batch.bad.null_block)
+        ) %}
     {% endif %}
 {% endmacro %}
 
@@ -69,27 +73,29 @@
 {% macro _write_rejects(unread, ledger, settings, columns, batch) %}
     {% set rejects = collapsing._beside(ledger, 'rejects') %}
     {#- what a killed run has rejected under this number would count with it -#}
-    {% do return(collapsing._drop_range(rejects, batch.number, batch.number, ledger)) if not batch.bad %}
+    {% if not batch.bad %}{{ return(collapsing._drop_range(rejects, batch.number, batch.number, ledger)) }}{% endif %}
     {% set kept = collapsing._stored_columns(columns, ledger) %}
     {% do collapsing._create_beside(
         rejects, ledger, collapsing._definitions(kept) ~ ', ledger_reason string, ledger_block string, ledger_batch int'
     ) %}
     {#- {column: SQL} in the table's order: NULL where the stage has the column no longer -#}
     {% set types, values = collapsing._types_of(rejects), {} %}
+    {% set kept = collapsing._spelled(kept, types | list) %}
     {% for name in types %}
-        {% do collapsing._spell(kept, name, {}) %}
         {% do values.update({name: 'null'}) %}
     {% endfor %}
     {% for column in kept %}
         {#- values of another type would be cast, or lost -#}
-        {{ collapsing._raise(
-            model.name, 'bad rows cannot be rejected into ' ~ rejects ~ ": its column '" ~ column.name ~ "' is "
-            ~ types[column.name] ~ ", the stage's is " ~ column.dtype ~ '. Rename or drop that table, and run again'
-        ) if types.get(column.name, column.dtype) != column.dtype }}
+        {% if (types[column.name] or column.dtype) != column.dtype %}
+            {% do collapsing._raise(
+                model.name, 'bad rows cannot be rejected into ' ~ rejects ~ ": its column '" ~ column.name ~ "' is "
+                ~ types[column.name] ~ ", the stage's is " ~ column.dtype ~ '. Rename or drop that table, and run again'
+            ) %}
+        {% endif %}
         {% do values.update({column.name: adapter.quote(column.name)}) %}
     {% endfor %}
     {% set added = kept | rejectattr('name', 'in', types) | list %}
-    {% do collapsing._add_columns(rejects, added) if added %}
+    {% if added %}{% do collapsing._add_columns(rejects, added) %}{% endif %}
     {% do values.update({
         'ledger_reason': collapsing._bad_reason(settings), 'ledger_block': collapsing._token(settings, columns)
     }) %}

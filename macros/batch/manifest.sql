@@ -6,62 +6,50 @@
         planned_in  the batch
         build       which table of this name it was written for, as that one's property `collapsing.build` has it
         run_id      dbt's invocation_id
-        planned_at  when the manifest was written; of a block, if the stage tells, when the newest of its files was, as it was read
+        planned_at  when the manifest was written
     and in the row of the batch alone
         blocks, decisions, states, cancels, tombstones, seconds   as in <ledger>__history
-        undoes      of a batch that takes an earlier one back: that one
-        unread      of such a batch: whether the blocks of the earlier one count as unread again; NULL once the ledger has been rebuilt
+        undoes      of a batch that undoes an earlier one: that one, whose blocks are unread again
     Partitions are batches, as in the ledger: those that its base stands for are one partition here too.
 #}
 
 
 {#
     Returns, of a ledger that has the batches `batches`,
-        undone         pairs [undo or redo, the batch that it takes back], newest first, without those that were taken back themselves
+        undone         pairs [undo, the batch that it undoes], newest first
         voided         the numbers of both of each pair: no lookup may see their rows
-        undos          numbers of all undos and redos
-        unread         batches whose blocks count as unread again
-        folded         `with_blocks`: the blocks that are folded, [{block, planned_in, packed, bucket}], block as _carried_text has it
-                       and the last two for _sql_is_unread
-        begun_at       when the run of the last batch from the stage began, in microseconds since 1970
-        live           how many live rows the batches have left, if each cancel row cancels one; more where a full refresh kept their history
+        folded         `with_blocks`: tokens of the blocks that are folded, as _carried_text has them
         last, least, builds   the last batch that it tells of, the number of its oldest rows, and which tables it was written for, as
-                       _wrong_manifest takes them
+                       _check_manifest takes them
     One row of JSON, by one task: dbt guesses types from each cell of a result, and there may be ten thousand blocks.
 #}
 {% macro _manifest_of(ledger, batches, with_blocks=false) %}
-    {% set found = {
-        'undone': [], 'voided': [], 'undos': [], 'unread': [], 'folded': [], 'begun_at': 0, 'last': 0, 'least': 0, 'builds': [], 'live': 0
-    } %}
     {% set manifest = collapsing._manifest_table(ledger) if batches else none %}
-    {% do return(found) if manifest is none %}
+    {% if manifest is none %}
+        {{ return({'undone': [], 'voided': [], 'folded': [], 'last': 0, 'least': 0, 'builds': []}) }}
+    {% endif %}
     {% set sql %}
         select
-            to_json(collect_list(struct(planned_in, undoes, unread)) filter (where unread is not null)) as undos,
-            coalesce(max(unix_micros(planned_at) - cast(1000000 * seconds as bigint)) filter (where undoes is null), 0) as begun_at,
+            to_json(collect_list(struct(planned_in, undoes)) filter (where undoes is not null)) as undos,
             coalesce(max(planned_in), 0) as last,
             to_json(collect_set(build)) as builds,
-            coalesce(min(ledger_batch), 0) as least,
-            coalesce(sum(states - cancels), 0) as live
+            coalesce(min(ledger_batch), 0) as least
             {%- if with_blocks %},
             to_json(
-                collect_list(struct({{ collapsing._carried_text('block') }} as block, planned_in, {{ collapsing._packed('block') }} as packed, {{ collapsing._bucket('block') }} as bucket))
-                filter (where block is not null)
+                collect_list(struct({{ collapsing._carried_text('block') }} as block, planned_in)) filter (where block is not null)
             ) as blocks
             {%- endif %}
         from (select /*+ coalesce(1) */ * from {{ manifest }} where {{ collapsing._sql_is_committed(batches) }})
     {% endset %}
-    {% set row = collapsing._rows_of(sql)[0] %}
-    {% set undos = fromjson(row[0]) | sort(attribute='planned_in', reverse=true) %}
-    {% do found.undos.extend(undos | map(attribute='planned_in')) %}
-    {#- an undo that was itself taken back, by a redo, undoes nothing -#}
-    {% for undo in undos if undo.planned_in not in found.undone | map('last') %}
-        {% do found.undone.append([undo.planned_in, undo.undoes]) %}
-        {% do found.voided.extend([undo.planned_in, undo.undoes]) %}
-        {% do found.unread.append(undo.undoes) if undo.unread %}
+    {% set row, undone = collapsing._rows_of(sql)[0], [] %}
+    {% for undo in fromjson(row[0]) | sort(attribute='planned_in', reverse=true) %}
+        {% do undone.append([undo.planned_in, undo.undoes]) %}
     {% endfor %}
-    {% do found.folded.extend(fromjson(row[6]) | rejectattr('planned_in', 'in', found.unread)) if with_blocks %}
-    {{ return(dict(found, begun_at=row[1], last=row[2], builds=fromjson(row[3]), least=row[4], live=row[5])) }}
+    {{ return({
+        'undone': undone, 'voided': undone | sum(start=[]), 'last': row[1], 'least': row[3], 'builds': fromjson(row[2]),
+        'folded': fromjson(row[4]) | rejectattr('planned_in', 'in', undone | map('last') | list) | map(attribute='block') | list
+            if with_blocks else []
+    }) }}
 {% endmacro %}
 
 
@@ -75,6 +63,13 @@
 {% endmacro %}
 
 
+{# Raises an error where _wrong_manifest finds one. #}
+{% macro _check_manifest(ledger, settings, batches, manifest, build) %}
+    {% set wrong = collapsing._wrong_manifest(ledger, settings, batches, manifest, build) %}
+    {% if wrong %}{% do collapsing._raise(settings.model, wrong) %}{% endif %}
+{% endmacro %}
+
+
 {#
     Returns in words what is wrong with a ledger's manifest, or none: it has folded blocks and its manifest is gone, so that every block
     would be folded again. A clone of a ledger comes without it, for dbt clones models alone. Or what is there is of another table, or of
@@ -84,44 +79,44 @@
 #}
 {% macro _wrong_manifest(ledger, settings, batches, manifest, build) %}
     {% for beside in [collapsing._beside(ledger, 'manifest'), collapsing._beside(ledger, 'rejects')] %}
-        {% do return(
+        {% if not collapsing._is_overwritable(beside) %}{{ return(
             'its table ' ~ beside ~ ' was created without the option partitionOverwriteMode dynamic, and the next batch would'
             ~ ' overwrite all of it: create it with that option, or like the one that it was copied from, and insert its rows again'
-        ) if not collapsing._is_overwritable(beside) %}
+        ) }}{% endif %}
     {% endfor %}
     {% set beside = collapsing._beside(ledger, 'manifest') %}
     {% set is_there = batches and collapsing._manifest_table(ledger) is not none %}
-    {#- without blocks it tells only of undos that matters -#}
-    {% set has_blocks = settings.block and not settings.join %}
     {% set remedy = '. Copy it from where the ledger came from, or rebuild the ledger with --full-refresh' %}
-    {% do return(
-        'its table ' ~ beside ~ ' was not written for the rows that ' ~ ledger ~ ' has now: blocks would be lost, or folded twice'
-        ~ remedy ~ ' if the stage still holds every block'
-    ) if is_there and (has_blocks or manifest.undos) and (
-        not collapsing._is_of_this_table(manifest, batches, build)
-        or (has_blocks and manifest.least != (-batches.base if batches.base else batches.first))
+    {#- without blocks it tells only of undos that matters -#}
+    {% if is_there and (settings.block or manifest.undone) and (
+        manifest.last != batches.last or (build is not none and build not in manifest.builds)
+        or (settings.block and manifest.least != (-batches.base if batches.base else batches.first))
     ) %}
-    {% do return(
-        'its table ' ~ beside ~ ', which lists the folded blocks, is missing: every block would be folded again'
-        ~ remedy ~ ' if the stage still holds every block'
-    ) if has_blocks and batches and not is_there
+        {{ return(
+            'its table ' ~ beside ~ ' was not written for the rows that ' ~ ledger ~ ' has now: blocks would be lost, or folded twice'
+            ~ remedy ~ ' if the stage still holds every block'
+        ) }}
+    {% elif settings.block and batches and not is_there
         and collapsing._rows_of('select 1 from ' ~ ledger ~ ' where ledger_block is not null limit 1') %}
-    {% do return(
-        'its table ' ~ beside ~ ', which lists the batches that an undo took back, is missing: what they had brought would be kept out as'
-        ~ ' known' ~ remedy
-    ) if batches and not is_there and collapsing._has_undos(ledger, settings) %}
+        {{ return(
+            'its table ' ~ beside ~ ', which lists the folded blocks, is missing: every block would be folded again'
+            ~ remedy ~ ' if the stage still holds every block'
+        ) }}
+    {% elif batches and not is_there and not settings.block and collapsing._has_undos(ledger, settings) %}
+        {{ return(
+            'its table ' ~ beside ~ ', which lists the batches that were undone, is missing: what they had brought would be kept out as'
+            ~ ' known' ~ remedy
+        ) }}
+    {% endif %}
     {{ return(none) }}
 {% endmacro %}
 
 
 {#
-    Returns whether the rows of a ledger show that a batch was taken back, for engines whose runs must not see such rows: of a key, an
+    Returns whether the rows of a ledger show that a batch was undone, for engines whose runs must not see such rows: of a key, an
     undo alone appends a cancel row without a state row or a tombstone beside it.
 #}
 {% macro _has_undos(ledger, settings) %}
-    {% set engine = collapsing._engine(settings) %}
-    {% set shows_undos = engine.adds_up and engine.looks_up and (engine.tombstones or not engine.cancels) %}
-    {% do return(false) if settings.block or not shows_undos %}
     {{ return(collapsing._rows_of(
         'select 1 from ' ~ ledger ~ ' group by ' ~ collapsing._column_list(settings.key) ~ ', ledger_batch having max(ledger_sign) = -1 limit 1'
     ) | length > 0) }}
@@ -130,11 +125,11 @@
 
 {# Raises an error where an operation must not write to a table that it has described; `settings` are a ledger's, or none. #}
 {% macro _check_operable(model_name, relation, settings, described) %}
-    {% do collapsing._raise_foreign(relation) if not collapsing._is_appendable(relation, described) %}
+    {% if not collapsing._is_appendable(relation, described) %}{% do collapsing._raise_foreign(relation) %}{% endif %}
     {% if settings %}
-        {% do collapsing._check_no_changed_rules(model_name, collapsing._changed_since(described, settings)) %}
+        {% do collapsing._check_no_changed_rules(model_name, collapsing._changed_rules(described, settings)) %}
         {% set wrong = collapsing._wrong_manifest_of(relation, settings, described) %}
-        {% do collapsing._raise(model_name, wrong) if wrong %}
+        {% if wrong %}{% do collapsing._raise(model_name, wrong) %}{% endif %}
     {% endif %}
 {% endmacro %}
 
@@ -145,12 +140,6 @@
     {{ return(collapsing._wrong_manifest(
         ledger, settings, batches, collapsing._manifest_of(ledger, batches), collapsing._property_in(described, 'collapsing.build')
     )) }}
-{% endmacro %}
-
-
-{# Returns whether a manifest tells of the last of `batches` and was written for the table `build`, as in _wrong_manifest. #}
-{% macro _is_of_this_table(manifest, batches, build) %}
-    {{ return(manifest.last == batches.last and (build is none or build in manifest.builds)) }}
 {% endmacro %}
 
 
@@ -168,20 +157,19 @@
     model began, in UTC. Without block tokens nothing is known of what a batch takes, for every run reads the whole stage.
 #}
 {% macro _write_manifest(ledger, settings, table, batch, begun_at) %}
-    {% set batch, stored_as = dict(batch, build=table.build), -batch.number if table.rebuild else batch.number %}
-    {% set blocks = ['(null, ' ~ (batch.rows ~ 'L' if settings.block else 'null') ~ ', null)'] %}
+    {% set blocks, decisions = ['(null, ' ~ (batch.rows ~ 'L' if settings.block else 'null') ~ ')'], [] %}
     {% for block in batch.blocks %}
-        {% set modified = block.modified ~ 'L' if block.modified else 'null' %}
-        {% do blocks.append('(' ~ collapsing._carried_literals([block.token]) ~ ', ' ~ block.rows ~ 'L, ' ~ modified ~ ')') %}
+        {% do blocks.append('(' ~ collapsing._carried_literals([block.token]) ~ ', ' ~ block.rows ~ 'L)') %}
     {% endfor %}
-    {% set decisions = [] %}
     {% for decision, rows in batch.decisions | dictsort %}
         {% do decisions.append("'" ~ decision ~ "', " ~ rows ~ 'L') %}
     {% endfor %}
-    {% do collapsing._write_manifest_rows(ledger, batch, stored_as, begun_at, blocks, {
-        'blocks': batch.blocks | length if settings.block else 'null',
-        'decisions': 'map(' ~ decisions | join(', ') ~ ')' if settings.block else 'null'
-    }) %}
+    {% do collapsing._write_manifest_rows(
+        ledger, dict(batch, build=table.build), -batch.number if table.rebuild else batch.number, begun_at, blocks, {
+            'blocks': batch.blocks | length if settings.block else 'null',
+            'decisions': 'map(' ~ decisions | join(', ') ~ ')' if settings.block else 'null'
+        }
+    ) %}
 {% endmacro %}
 
 
@@ -192,14 +180,14 @@
 
     batch      {number, build, states, cancels, tombstones}
     stored_as  the number that the rows of the batch have in the ledger
-    blocks     SQL for rows of token, number of rows and `modified`, as _plan_batch has it; of the batch itself the token is NULL
+    blocks     SQL for rows of token and number of rows; of the batch itself the token is NULL
     of_batch   {column: SQL} of what only the batch's own row has
 #}
 {% macro _write_manifest_rows(ledger, batch, stored_as, begun_at, blocks, of_batch) %}
     {% set manifest = collapsing._beside(ledger, 'manifest') %}
     {% do collapsing._create_beside(
         manifest, ledger, 'block string, staged bigint, planned_in int, blocks bigint, decisions map<string, bigint>, states bigint, cancels bigint, '
-        ~ 'tombstones bigint, undoes int, unread boolean, seconds double, build string, run_id string, planned_at timestamp_ltz, ledger_batch int'
+        ~ 'tombstones bigint, undoes int, seconds double, build string, run_id string, planned_at timestamp_ltz, ledger_batch int'
     ) %}
     {% set view = collapsing._beside(ledger, 'history') %}
     {% if load_relation(view) is none and collapsing._takes_views(ledger) %}
@@ -215,14 +203,14 @@
             {{ batch.number }} as planned_in,
             {%- for column, dtype in {
                 'blocks': 'bigint', 'decisions': 'map<string, bigint>', 'states': 'bigint', 'cancels': 'bigint', 'tombstones': 'bigint',
-                'undoes': 'int', 'unread': 'boolean', 'seconds': 'double'
+                'undoes': 'int', 'seconds': 'double'
             }.items() %}
             if(block is null, cast({{ of_batch.get(column, 'null') }} as {{ dtype }}), null) as {{ column }},
             {%- endfor %}
             {{ collapsing._text_literal(batch.build) if batch.build else 'cast(null as string)' }} as build,
             '{{ invocation_id }}' as run_id,
-            coalesce(timestamp_micros(cast(modified as bigint)), now()) as planned_at
-        from values {{ blocks | join(', ') }} as planned (block, staged, modified)
+            now() as planned_at
+        from values {{ blocks | join(', ') }} as planned (block, staged)
     {% endset %}
     {% if stored_as > 0 %}
         {% do collapsing._execute(collapsing._overwrite_sql(manifest, rows, stored_as, ledger)) %}
@@ -230,7 +218,7 @@
         {% do collapsing._drop_range(manifest, stored_as, stored_as, ledger) %}
         {% set history %}
             select
-                block, staged, planned_in, blocks, decisions, states, cancels, tombstones, undoes, cast(null as boolean), seconds, build, run_id, planned_at
+                block, staged, planned_in, blocks, decisions, states, cancels, tombstones, undoes, seconds, build, run_id, planned_at
             from {{ manifest }}
             where block is null and {{ collapsing._sql_is_committed(collapsing._batches_of(ledger)) }}
         {% endset %}
@@ -258,7 +246,7 @@
 {% endmacro %}
 
 
-{# Returns what can stand behind `from` for the visible rows of a ledger, without batches taken back and their undos. #}
+{# Returns what can stand behind `from` for the visible rows of a ledger, without batches that were undone and their undos. #}
 {% macro _rows_not_undone(ledger) %}
     {% set manifest = collapsing._manifest_of(ledger, collapsing._batches_of(collapsing._plain(ledger))) %}
     {{ return(collapsing._rows_not_in(collapsing._visible_rows(ledger), manifest.voided)) }}

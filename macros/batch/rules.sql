@@ -1,123 +1,122 @@
 {#
     Checks that this run may go on with a ledger's table: rows that were folded by other settings, or in other columns, do not go
     together with new ones. Returns what _prepare_table does once the batch is planned, so that bad rows change nothing:
-        stored    names of the table's columns, in its order, after it is prepared
+        stored    names of the table's columns, in its order, before columns are added
         wanted    the columns of the fold, [{name, dtype}]
         added     those that the table is to be given
-        created   whether it is to be created: none is there, or one of other columns or rules that a full refresh finds or that has no batches yet,
-                  or a full refresh needs all rows
+        created   whether it is to be created: none is there, or one of other columns or rules that a full refresh finds or that has no batches yet
         rebuild   whether a full refresh keeps the table: what is folded anew becomes its base in one commit, and readers never lose it
+        rules     as _rules_of returns them
         build     tells this table from others of its name, before it and in other schemas: the command that creates it; none where nothing tells
 #}
 {% macro _plan_table(ledger, settings, columns, batches) %}
     {% set existing, wanted = load_relation(ledger), collapsing._ledger_columns(columns, settings, ledger) %}
-    {% set names = wanted | map(attribute='name') | list %}
+    {% set rules = collapsing._rules_of(settings, columns) %}
     {% do collapsing._check_contract(wanted) %}
-    {% set anew = {'stored': names, 'wanted': wanted, 'added': [], 'created': true, 'rebuild': false, 'build': invocation_id} %}
-    {% do return(anew) if existing is none or existing.is_view %}
+    {% set anew = {
+        'stored': wanted | map(attribute='name') | list, 'wanted': wanted, 'added': [], 'created': true, 'rebuild': false, 'build': invocation_id,
+        'rules': rules
+    } %}
+    {% if existing is none or existing.is_view %}{{ return(anew) }}{% endif %}
     {% set described = collapsing._describe(ledger) %}
-    {% set changed_rules = collapsing._changed_rules(described, settings) %}
+    {% set changed_rules = collapsing._changed_rules(described, settings, columns) %}
     {% set is_ours = collapsing._is_appendable(ledger, described) %}
-    {% do changed_rules.append('the table is not one that this package has created, in the format of the model') if not is_ours %}
+    {% if not is_ours %}
+        {% do changed_rules.append('the table is not one that this package has created, in the format of the model') %}
+    {% endif %}
     {% set changes = collapsing._column_changes(described, wanted, columns) %}
     {#- a table of the package without batches has no rows that were folded by other rules -#}
     {% set may_change = should_full_refresh() or (is_ours and not batches) %}
-    {% do collapsing._check_unchanged(changed_rules, changes, settings) if not may_change %}
-    {% do collapsing._warn_of_views() if changed_rules or changes.added or changes.other %}
-    {#- a ledger that compares its stage with the rows that it keeps needs all of them, and a base has only what is left -#}
-    {% do return(anew) if changed_rules or (may_change and (changes.added or changes.other))
-        or (should_full_refresh() and collapsing._keeps_what_it_reads(settings)) %}
-    {{ return({
-        'stored': described.columns | map(attribute='name') | list, 'wanted': wanted, 'added': changes.added, 'created': false,
-        'rebuild': should_full_refresh() and batches is not none, 'build': collapsing._property_in(described, 'collapsing.build')
-    }) }}
+    {% if not may_change %}{% do collapsing._check_unchanged(changed_rules, changes, settings) %}{% endif %}
+    {% if changed_rules or changes.added or changes.other %}{% do collapsing._warn_of_views() %}{% endif %}
+    {% if changed_rules or (may_change and (changes.added or changes.other)) %}{{ return(anew) }}{% endif %}
+    {{ return(dict(
+        anew, stored=described.columns | map(attribute='name') | list, added=changes.added, created=false,
+        rebuild=should_full_refresh() and batches is not none, build=collapsing._property_in(described, 'collapsing.build')
+    )) }}
 {% endmacro %}
 
 
-{# Creates a ledger's table, or gives it new columns, as _plan_table has found. #}
+{# Creates a ledger's table, or gives it new columns, as _plan_table has found; returns the names of its columns, in its order. #}
 {% macro _prepare_table(ledger, settings, table) %}
     {% if table.added %}
         {% do collapsing._add_columns(ledger, table.added) %}
         {#- where they stand is the format's: on parquet before ledger_batch, which is the partition -#}
-        {% do table.update({'stored': collapsing._describe(ledger).columns | map(attribute='name') | list}) %}
+        {{ return(collapsing._describe(ledger).columns | map(attribute='name') | list) }}
     {% elif table.created %}
         {% do collapsing._check_absent(settings.model, ledger) %}
         {% set rejects = collapsing._beside(ledger, 'rejects') %}
         {% do collapsing._check_own(rejects, 'ledger_reason') %}
-        {% do collapsing._say(settings.model, 'the rejected rows of the previous table are dropped, with ' ~ rejects)
-            if load_relation(rejects) is not none %}
+        {% if load_relation(rejects) is not none %}
+            {% do collapsing._say(settings.model, 'the rejected rows of the previous table are dropped, with ' ~ rejects) %}
+        {% endif %}
         {% do collapsing._drop_beside(rejects, ledger) %}
         {% do collapsing._recreate(ledger, table.wanted, {
-            'collapsing.rules': collapsing._as_property(collapsing._rules_of(settings)),
-            'collapsing.build': collapsing._as_property(table.build)
+            'collapsing.rules': collapsing._as_property(table.rules), 'collapsing.build': collapsing._as_property(table.build)
         }) %}
     {% endif %}
+    {{ return(table.stored) }}
 {% endmacro %}
 
 
-{# Returns {setting: value} of the rules that a ledger's rows are folded by; its table's property `collapsing.rules` has them. #}
-{% macro _rules_of(settings) %}
+{#
+    Returns {setting: value} of the rules that a ledger's rows are folded by; its table's property `collapsing.rules` has them. The form of
+    the tokens, by whose text folded blocks are known, is one of them where the stage's `columns` are known.
+#}
+{% macro _rules_of(settings, columns=none) %}
     {% set rules = {
         'engine': settings.engine,
         'input': settings.input,
         'deletes': settings.deletes,
         'key': settings.key | map('lower') | list,
         'version': settings.version | map('lower') | list,
-        'partition_by': settings.partition_by | map('lower') | list,
-        'shards': settings.shards
+        'partition_by': settings.partition_by | map('lower') | list
     } %}
-    {#- the blocks that are folded are known by their tokens' text -#}
-    {% set block = settings.block | lower ~ ' as ' ~ settings.block_form if settings.block else 'none' %}
-    {% do rules.update({'block': block}) if settings.block_form %}
-    {{ return(dict(rules, join=settings.join, first=settings.first) if settings.join else rules) }}
+    {% if columns is none %}{{ return(rules) }}{% endif %}
+    {% set block = settings.block | lower ~ ' as ' ~ collapsing._token_form(settings, columns) if settings.block else 'none' %}
+    {{ return(dict(rules, block=block)) }}
 {% endmacro %}
 
 
-{# Returns, in words, the rules of a table that are not those of the settings. #}
-{% macro _changed_rules(described, settings) %}
+{# Returns, in words, the rules of a table that are not those of the settings; arguments as in _rules_of. #}
+{% macro _changed_rules(described, settings, columns=none) %}
     {% set stored, changes = collapsing._property_in(described, 'collapsing.rules') or {}, [] %}
-    {% for setting, value in collapsing._rules_of(settings).items() if setting in stored and stored[setting] != value %}
+    {% for setting, value in collapsing._rules_of(settings, columns).items() if setting in stored and stored[setting] != value %}
         {% do changes.append("'" ~ setting ~ "' was " ~ tojson(stored[setting]) ~ ' and is ' ~ tojson(value)) %}
     {% endfor %}
     {{ return(changes) }}
 {% endmacro %}
 
 
-{# Raises an error where rules have changed, as _changed_rules or _changed_since returns them. #}
+{# Raises an error where rules have changed, as _changed_rules returns them. #}
 {% macro _check_no_changed_rules(model_name, changed_rules) %}
-    {{ collapsing._raise(
-        model_name, 'its rows were folded by other settings: ' ~ changed_rules | join('; ')
-        ~ '. Restore the old settings, or rebuild the ledger with --full-refresh if the stage still holds every block'
-    ) if changed_rules }}
+    {% if changed_rules %}
+        {% do collapsing._raise(
+            model_name, 'its rows were folded by other settings: ' ~ changed_rules | join('; ')
+            ~ '. Restore the old settings, or rebuild the ledger with --full-refresh if the stage still holds every block'
+        ) %}
+    {% endif %}
 {% endmacro %}
 
 
 {#
-    Returns, in words, the rules of a ledger's table that an operation must not follow, because those in the model are others by now. What
-    a joined ledger has read is known to its runs alone.
-#}
-{% macro _changed_since(described, settings) %}
-    {{ return(collapsing._changed_rules(described, dict(settings, join=none))) }}
-{% endmacro %}
-
-
-{#
-    Raises an error where what is built from ledgers, and built again as it likes, has the name of a ledger's table: only that one's stage could
+    Raises an error where what is built from ledgers, and rebuilt as it likes, has the name of a ledger's table: only that one's stage could
     give its rows again, and may not have them any more. `described` as _describe returns it, or none.
 #}
 {% macro _check_no_ledger(relation, described) %}
-    {% set rules = (collapsing._property_in(described, 'collapsing.rules') if described else none) or {} %}
-    {{ collapsing._raise(
-        model.name, 'the table ' ~ relation ~ ' is that of a ledger, whose rows only its stage could give again: drop it first, or give the'
-        ~ ' model another name'
-    ) if rules.get('engine', 'joined') != 'joined' }}
+    {% if described and collapsing._property_in(described, 'collapsing.rules') %}
+        {% do collapsing._raise(
+            model.name, 'the table ' ~ relation ~ ' is that of a ledger, whose rows only its stage could give again: drop it first, or give the'
+            ~ ' model another name'
+        ) %}
+    {% endif %}
 {% endmacro %}
 
 
 {# Raises an error where a command reads rows of a ledger that were folded by other rules than its model has now. #}
 {% macro _check_read_by_its_rules(described, settings) %}
     {#- the SQL that these two show may be that of the ledger's next run -#}
-    {% do collapsing._check_no_changed_rules(settings.model, collapsing._changed_since(described, settings))
+    {% do collapsing._check_no_changed_rules(settings.model, collapsing._changed_rules(described, settings))
         if flags.WHICH not in ['compile', 'generate'] %}
 {% endmacro %}
 
@@ -158,9 +157,8 @@
         {% endfor %}
     {% else %}
         {% set settings, stage = collapsing._ledger_settings(node), collapsing._only_stage_of(node) %}
-        {% set staged = [] if settings.join or stage is none else collapsing._stage_columns('select * from ' ~ stage, settings) %}
-        {% set names = settings.join.values() | map(attribute='columns') | map('list') | sum(start=[]) if settings.join
-            else collapsing._kept_columns(staged, settings) | map(attribute='name') | list %}
+        {% set staged = [] if stage is none else collapsing._stage_columns('select * from ' ~ stage, settings) %}
+        {% set names = collapsing._kept_columns(staged, settings) | map(attribute='name') | list %}
     {% endif %}
     {{ return(names | map('lower') | reject('in', collapsing._types_of(relation) | map('lower') | list) | list | length > 0) }}
 {% endmacro %}
@@ -177,18 +175,12 @@
         model.name, "what is kept of the stage no longer matches the ledger's columns: " ~ (found + changes.other) | join('; ')
         ~ ". Restore the stage's old columns or the old settings, or rebuild the ledger with --full-refresh if the stage still holds every block"
     ) if found or changes.other }}
-    {#- every row that is kept would be another one with new columns -#}
-    {{ collapsing._raise(
-        model.name, "the stage has new columns (" ~ changes.added | map(attribute='name') | join(', ') ~ '): without the setting'
-        ~ " 'block' each run compares the whole stage with the rows that it keeps, and would append all of them again. Rebuild the"
-        ~ ' ledger with --full-refresh'
-    ) if changes.added and collapsing._keeps_what_it_reads(settings) }}
 {% endmacro %}
 
 
 {#
     Raises an error in a full refresh that would lose rows: the ledger has folded blocks that its stage does not have any more. It says so
-    where the model's own `full_refresh: false` keeps the ledger as it is. Where no blocks can be compared it warns about keys.
+    where the model's own `full_refresh: false` keeps the ledger as it is.
 #}
 {% macro _check_full_refresh(query, ledger, settings, columns, batches) %}
     {% if not batches or not should_full_refresh() %}
@@ -200,15 +192,8 @@
         model.name, '--empty and a full refresh do not go together: no run sees a row of its stage under --empty, and the ledger would'
         ~ ' be left without rows. Leave out one of the two'
     ) if flags.EMPTY }}
-    {% do collapsing._check_not_fed_on(model, 'built anew') %}
-    {% set manifest = collapsing._manifest_of(ledger, batches) %}
-    {% set undone = manifest.undone | rejectattr(1, 'in', manifest.undos) | map('last') | sort %}
-    {% set read = undone | reject('in', manifest.unread) | join(', ') %}
-    {% do collapsing._warn(
-        model.name, "the full refresh reads the whole stage, including the blocks that undo has taken back (batch " ~ read
-        ~ '): remove from the stage the rows that must not come back'
-    ) if read %}
     {% set beside = load_relation(collapsing._beside(ledger, 'manifest')) %}
+    {% set undone = collapsing._manifest_of(ledger, batches).undone | map('last') | list %}
     {% set folded = collapsing._sql_is_folded(batches, besides=undone) %}
     {% if not settings.block and beside is not none
         and collapsing._rows_of('select 1 from ' ~ beside ~ ' where ' ~ folded ~ ' limit 1') %}
@@ -227,30 +212,5 @@
             ~ " has no row under the same token, for example: " ~ row[1]
             ~ '. Keep the ledger by the config full_refresh: false; or, to build it from what is left, drop the table ' ~ ledger ~ ' first'
         ) if row[0] }}
-    {% else %}
-        {% do collapsing._warn_of_lost_keys(query, ledger, settings, columns) %}
     {% endif %}
-{% endmacro %}
-
-
-{#
-    Warns in a full refresh that knows of no blocks about keys that are live in the ledger and that the stage does not have any more. What was folded by
-    other rules, or under keys of another type, cannot be compared.
-#}
-{% macro _warn_of_lost_keys(query, ledger, settings, columns) %}
-    {% set described = collapsing._describe(ledger) %}
-    {% do return(none) if settings.join or collapsing._changed_since(described, settings) %}
-    {% for column in collapsing._stored_columns(columns, ledger) if column.name in settings.key %}
-        {% set alike = described.columns | selectattr('dtype', 'equalto', column.dtype) | map(attribute='name') %}
-        {% do return(none) if column.name | lower not in alike | map('lower') %}
-    {% endfor %}
-    {% set key = collapsing._column_list(settings.key) %}
-    {% set row = collapsing._rows_of(
-        "select count(*), concat_ws(', ', slice(sort_array(collect_list(to_json(struct(*)))), 1, 3)) from (select " ~ key ~ ' from '
-        ~ collapsing._final_of_table(ledger, settings) ~ ' except select ' ~ key ~ ' from (\n' ~ query ~ '\n))'
-    )[0] %}
-    {% do collapsing._warn(
-        model.name, 'the full refresh leaves out ' ~ collapsing._with_noun(row[0], 'key') ~ ' that the ledger shows and of which the stage '
-        ~ collapsing._stage_name(query) ~ ' has no row any more, for example: ' ~ row[1]
-    ) if row[0] %}
 {% endmacro %}

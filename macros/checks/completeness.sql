@@ -58,23 +58,6 @@ order by ledger_key, ledger_block, finding, expected, actual
 
 
 {#
-    Warns where the test complete of a ledger, `node`, is given what that does not read, itself or through other models: of other rows it can
-    tell nothing.
-#}
-{% macro _warn_of_other_stage(node) %}
-    {% set known = [node.unique_id] %}
-    {% for read in collapsing._lineage_of(node) %}
-        {% do known.extend(read.depends_on.nodes or []) %}
-    {% endfor %}
-    {% set given = model.depends_on.nodes | reject('in', known) | list %}
-    {% do collapsing._warn(
-        node.name, 'the test complete is given ' ~ given | join(', ') ~ ', which the ledger does not read: it tells nothing about the rows of '
-        ~ node.depends_on.nodes | join(', ')
-    ) if given %}
-{% endmacro %}
-
-
-{#
     Returns the CTE `rows_of_all`: staged rows, decisions about them (`owed` 1 where the ledger has to have a row for it) and rows
     of the ledger (`found` 1 for all but the cancel rows that it writes itself). `ledger_row` identifies the rows of a key in a batch
     by version, order_by and sign, because a stage that is a view may return other values today.
@@ -132,9 +115,10 @@ rows_of_all as (
 
 {# Returns SQL that is true for a decided row that the ledger has to have a row for, other than a cancel row. #}
 {% macro _leaves_a_row(settings) %}
-    {% do return("decision not in ('unread', '" ~ collapsing._bad_row_reasons(settings) | join("', '") ~ "')")
-        if collapsing._engine(settings).keeps_every_row and not settings.combine %}
-    {% do return("decision in ('applied', 'orphan_delete')") if collapsing._engine(settings).tombstones %}
+    {% if collapsing._engine(settings).keeps_every_row and not settings.combine %}
+        {{ return("decision not in ('unread', '" ~ collapsing._bad_row_reasons(settings) | join("', '") ~ "')") }}
+    {% endif %}
+    {% if collapsing._engine(settings).tombstones %}{{ return("decision in ('applied', 'orphan_delete')") }}{% endif %}
     {{ return("decision = 'applied' and not ledger_delete") }}
 {% endmacro %}
 
@@ -214,7 +198,7 @@ planned as (
         ledger_batch
     from {{ collapsing._beside(ledger, 'manifest') }}
     where
-        {{ collapsing._sql_is_folded(batches, manifest.unread) }}
+        {{ collapsing._sql_is_folded(batches, manifest.undone | map('last') | list) }}
 ),
 
 staged_blocks as (

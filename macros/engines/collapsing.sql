@@ -1,17 +1,15 @@
 {#
     The engine collapsing, which has no version: rows count in the order in which they arrive, by batch, by block, then by order_by.
-    From events, the last one decides what its key is. A row equal to the stored one changes nothing, so that a run
-    without a block token may read the whole stage again. With `combine` such a row is combined again, so `combine` needs a token.
+    The last event decides what its key is; one that equals the stored row changes nothing.
 #}
 {% macro _engine_collapsing(settings) %}
     {{ return({
-        'needs': ['order_by'],
+        'needs': ['order_by', 'block'],
         'ignores': ['version', 'deletes', 'partition_by', 'tombstone_retention'],
         'because': 'rows count in the order in which they arrive',
         'looks_up': true,
         'last_arrival': true,
-        'applies': 'true' if settings.combine else 'if(\n                incoming.ledger_delete,\n                not {same_content},'
-            ~ '\n                coalesce(last_state.ledger_sign, -1) = -1 or not {same_row}\n            )',
+        'applies': 'true' if settings.combine else 'not if(incoming.ledger_delete, {same_content}, {same_row})',
         'sequence': ['ledger_arrival'],
         'in_sequence': 'true',
         'otherwise': 'superseded',
@@ -22,40 +20,17 @@
 
 
 {# Rows that carry their own sign, in the order in which they arrive. #}
-{% macro _engine_collapsing__signed(settings) %}
+{% macro _engine_collapsing_signed(settings) %}
     {{ return({
-        'needs': ['sign', 'order_by'],
+        'needs': ['sign', 'order_by', 'block'],
         'ignores': ['version', 'partition_by', 'tombstone_retention', 'is_deleted', 'deletes', 'combine'],
         'because': 'rows bring their own cancel rows and count in the order in which they arrive',
-        'is_signed': true,
         'keeps_every_row': true,
         'adds_up': true,
         'final': collapsing._last_states,
-        'collapsed': collapsing._uncollapsed_rows,
-        'inconsistent': collapsing._keys_out_of_balance
+        'collapsed': collapsing._uncollapsed_rows
     }) }}
 {% endmacro %}
-
-
-{#
-    Returns a query of the keys of signed rows that have two state rows more than cancel rows at the end of a batch, or two less. An
-    optimize up to there keeps one row of them, after which a later row of the key does not leave what it would have left before.
-#}
-{% macro _keys_out_of_balance(rows, settings) -%}
-{%- set key = collapsing._column_list(settings.key) -%}
-select distinct {{ key }}
-from (
-    select
-        {{ key }},
-        ledger_batch,
-        sum(ledger_sign) over (
-            partition by {{ key }} order by ledger_batch, ledger_place rows between unbounded preceding and current row
-        ) as ledger_net,
-        lead(ledger_batch) over (partition by {{ key }} order by ledger_batch, ledger_place) as ledger_next
-    from {{ rows }}
-)
-where not (ledger_batch <=> ledger_next) and abs(ledger_net) > 1
-{%- endmacro %}
 
 
 {# Returns a subquery of the state rows that FINAL shows of signed rows. #}

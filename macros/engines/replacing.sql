@@ -7,11 +7,11 @@
     {% set not_older = 'coalesce(' ~ collapsing._compares(settings, 'incoming', '>=', 'last_state') ~ ', true)' if version
         else 'true' %}
     {{ return({
-        'needs': [] if settings.version else ['order_by'],
+        'needs': ['block'] if settings.version else ['order_by', 'block'],
         'ignores': ['deletes'],
         'because': 'the highest version wins, and a delete is ordered like any other row' if settings.version
             else 'without a version the last row to arrive wins, and a delete is ordered like any other row',
-        'looks_up': settings.combine or (settings.count_decisions and settings.block),
+        'looks_up': true,
         'keeps_every_row': true,
         'order': version,
         'last_arrival': true,

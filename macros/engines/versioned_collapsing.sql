@@ -8,7 +8,6 @@
         'ignores': ['partition_by'],
         'because': 'the newest version of a key is live',
         'looks_up': true,
-        'repeatable': true,
         'order': collapsing._column_list(settings.version, suffix=' desc') ~ ', ledger_delete desc',
         'applies': collapsing._sql_is_newer(settings, 'incoming', 'last_state'),
         'sequence': settings.version + ['ledger_delete', 'ledger_arrival'],
@@ -34,28 +33,17 @@
 
 
 {# Rows that carry their own sign: of one key and version opposite signs cancel; surplus cancel rows show, as in ClickHouse. #}
-{% macro _engine_versioned_collapsing__signed(settings) %}
+{% macro _engine_versioned_collapsing_signed(settings) %}
     {{ return({
-        'needs': ['sign', 'version'],
+        'needs': ['sign', 'version', 'block'],
         'ignores': ['partition_by', 'tombstone_retention', 'is_deleted', 'deletes', 'combine'],
         'because': 'rows bring their own cancel rows, each with the version that it cancels',
-        'is_signed': true,
         'keeps_every_row': true,
         'shows_cancel_rows': true,
         'adds_up': true,
         'final': collapsing._unpaired_rows,
-        'collapsed': collapsing._unpaired_rows,
-        'inconsistent': collapsing._keys_of_unpaired_rows
+        'collapsed': collapsing._unpaired_rows
     }) }}
-{% endmacro %}
-
-
-{# Returns a query of the keys of signed rows that have more than one live row, or a cancel row without its state row. #}
-{% macro _keys_of_unpaired_rows(rows, settings) %}
-    {% set key = collapsing._column_list(settings.key) %}
-    {{ return(
-        'select ' ~ key ~ ' from ' ~ collapsing._unpaired_rows(rows, settings) ~ ' group by ' ~ key ~ ' having count(*) > 1 or min(ledger_sign) < 1'
-    ) }}
 {% endmacro %}
 
 
@@ -96,10 +84,12 @@
     A delete whose block also has an upsert of its key is part of a replacement and is skipped. Any other delete ends everything that
     its key was before its block, whatever the version. There are no tombstones.
 #}
-{% macro _engine_versioned_collapsing__unversioned_deletes(settings) %}
+{% macro _engine_versioned_collapsing_unversioned_deletes(settings) %}
     {% set is_newer = collapsing._compares(settings, 'incoming', '>', 'last_state') %}
     {% set version = collapsing._column_list(settings.version) %}
-    {{ return(dict(collapsing._engine_versioned_collapsing(settings),
+    {{ return(dict(
+        collapsing._engine_versioned_collapsing(settings),
+        unversioned_deletes=true,
         ignores=['partition_by', 'tombstone_retention'],
         because='the newest version of a key is live, and a delete leaves no tombstone',
         order='ledger_skipped, ledger_delete, ' ~ collapsing._column_list(settings.version, suffix=' desc'),

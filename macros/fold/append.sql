@@ -1,15 +1,16 @@
 {# Returns the query of the rows that a batch appends; `classified` is what can stand behind `from` for its classified rows. #}
-{% macro _rows_to_append(classified, ledger, settings, columns, voided) %}
-    {% do return(collapsing._rows_as_they_are(classified, ledger, settings, columns, voided))
-        if collapsing._engine(settings).keeps_every_row and not settings.combine %}
+{% macro _rows_to_append(classified, ledger, settings, columns) %}
+    {% if collapsing._engine(settings).keeps_every_row and not settings.combine %}
+        {{ return(collapsing._rows_as_they_are(classified, settings, columns)) }}
+    {% endif %}
     {% set rows = collapsing._combined(classified, settings, columns, looked_up=ledger) if settings.combine else classified %}
     {{ return(collapsing._rows_of_events(rows, settings, columns, looked_up=ledger)) }}
 {% endmacro %}
 
 
 {#
-    Returns the rows that a batch appends: an event that applies leaves a cancel row, an exact copy of the state row that it takes
-    back, and its own row, a state row or for a delete a tombstone.
+    Returns the rows that a batch appends: an event that applies leaves a cancel row, an exact copy of the state row that it cancels,
+    and its own row, a state row or for a delete a tombstone.
 
     source      what can stand behind `from` for the rows of `classified`
     looked_up   whether they have the last state of their key
@@ -52,49 +53,18 @@ where {{ collapsing._sql_is_applied(settings) }} and appended.ledger_sign is not
 {#
     Returns the rows that a batch appends to a ledger that keeps every row, as they are: rows that carry their own sign, and the
     engine replacing. `ledger_place` is the row's place among its key's rows in its batch.
-
-    Without a block token the whole stage is read again by every run; rows that the ledger has already, as often as it
-    has them, are then left out; those of a batch that was taken back are not among them.
 #}
-{% macro _rows_as_they_are(classified, ledger, settings, columns, voided) %}
-{%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
-{%- set compares = ledger and not settings.block -%}
-{%- set texts = [] -%}
-{#- `except` takes texts that a collation regards as equal for one, and gives -0.0 back as 0.0: so not floats -#}
-{%- for column in collapsing._kept_columns(columns, settings) if compares and collapsing._has_collation(column.dtype)
-    and not modules.re.search('(^|[<:,])(float|double)($|[,>])', column.dtype) -%}
-    {%- do texts.append('cast(' ~ adapter.quote(column.name) ~ ' as string) as ledger_text_' ~ loop.index) -%}
-{%- endfor -%}
-{%- set texts = texts | join(',\n        ') ~ ',\n        ' if texts else '' -%}
+{% macro _rows_as_they_are(classified, settings, columns) %}
 select
-    {{ collapsing._select_list(kept, indent=4) }},
-    ledger_sign,
+    {{ collapsing._select_list(collapsing._kept_columns(columns, settings) | map(attribute='name'), indent=4) }},
+    {{ collapsing._own_sign(settings) }} as ledger_sign,
     ledger_block,
     row_number() over (
         partition by {{ collapsing._column_list(settings.key) }}
-        order by {{ collapsing._arrival_order(settings, columns, delete='ledger_sign desc') }}
+        order by {{ collapsing._arrival_order(settings, columns) }}
     ) as ledger_place,
-    {{ '(select max(ledger_batch) from ' ~ classified ~ ') as ledger_batch' if compares else 'ledger_batch' }}
-from (
-    select
-        {{ collapsing._select_list(kept) }},
-        {{ texts }}{{ collapsing._own_sign(settings) }} as ledger_sign,
-        ledger_arrival,
-        ledger_block
-        {%- if not compares %},
-        ledger_batch
-        {%- endif %}
-    from {{ classified }}
-    {%- if compares %}
-    except all
-    select
-        {{ collapsing._select_list(kept) }},
-        {{ texts }}ledger_sign,
-        cast(null as string) as ledger_arrival,
-        ledger_block
-    from {{ collapsing._rows_not_in(ledger, voided) }}
-    {%- endif %}
-)
+    ledger_batch
+from {{ classified }}
 {%- endmacro %}
 
 

@@ -5,25 +5,23 @@
     ledger    relation of the ledger, or none when it is built from nothing
     settings  as _ledger_settings returns them
     columns   the stage's columns, a list of {name, dtype}
-    batch     as _plan_batch returns it: number, is_numbered, takes, bounds, rows, voided; and each_key_once, as _has_each_key_once does
+    batch     as _plan_batch returns it: number, is_numbered, takes, bounds, rows, voided
 #}
 {% macro _fold(source, ledger, settings, columns, batch) -%}
 with
 
 {{ collapsing._classified_batch(source, ledger, settings, columns, batch) }}
 
-{{ collapsing._rows_to_append('classified', ledger, settings, columns, batch.voided) }}
+{{ collapsing._rows_to_append('classified', ledger, settings, columns) }}
 {%- endmacro %}
 
 
 {# Returns the CTE `classified` of a batch, with the CTEs that it needs. An engine without a lookup takes every row. #}
 {% macro _classified_batch(source, ledger, settings, columns, batch) %}
     {% set unread = collapsing._unread_rows(source, settings, columns, batch) %}
-    {% if collapsing._engine(settings).looks_up %}
-        {% set touched = collapsing._touched_rows(ledger, settings, columns, batch) if ledger else none %}
-        {{ return(collapsing._classified(unread, touched, settings, columns, each_key_once=batch.each_key_once)) }}
-    {% endif %}
-    {{ return(collapsing._all_applied(unread)) }}
+    {% if not collapsing._engine(settings).looks_up %}{{ return(collapsing._all_applied(unread)) }}{% endif %}
+    {% set touched = collapsing._touched_rows(ledger, settings, columns, batch) if ledger else none %}
+    {{ return(collapsing._classified(unread, touched, settings, columns)) }}
 {% endmacro %}
 
 
@@ -48,9 +46,8 @@ classified as (
     touched   SQL of what the ledger has of their keys, as _touched_rows returns it; none where nothing is looked up
     by_batch  whether the rows are of several batches, each decided about by itself: `unread` has the column ledger_batch, and
               `touched` the column ledger_before, the batch that its row came before
-    each_key_once   whether no key has a second row, so that nothing has to be sorted
 #}
-{% macro _classified(unread, touched, settings, columns, by_batch=false, each_key_once=false) %}
+{% macro _classified(unread, touched, settings, columns, by_batch=false) %}
 {%- set engine, key = collapsing._engine(settings), settings.key -%}
 {%- set by = key + ['ledger_batch'] if by_batch else key -%}
 {%- set partition = collapsing._column_list(by) -%}
@@ -84,10 +81,6 @@ last_state as (
     where ledger_rank = 1
 ),
 {%- endif %}
-{%- if each_key_once %}
-
-{{ collapsing._numbered_alone(settings) }},
-{%- else %}
 
 -- the rows of a key in the order in which they count
 ranked as (
@@ -96,10 +89,8 @@ ranked as (
         {{ collapsing._rank(settings, columns, by) }} as ledger_rank
         {%- if settings.version %},
         first_value(struct({{ collapsing._column_list(settings.version) }}, ledger_delete)) over ({{ whole_key }}) as ledger_winner
-        {%- endif %}
-        {%- if settings.has_deletes %},
+        {%- endif %},
         bool_or(not ledger_delete) over ({{ whole_key }}) as ledger_has_upserts
-        {%- endif %}
     from {{ engine.unread('unread', partition) if engine.unread else 'unread' }}
 ),
 
@@ -113,7 +104,6 @@ numbered as (
         ) as ledger_copy
     from ranked
 ),
-{%- endif %}
 
 -- each row with its decision
 classified as (
@@ -133,25 +123,6 @@ classified as (
 {%- endmacro %}
 
 
-{# Returns the CTE `numbered` of _classified for rows of which each is the only one of its key. #}
-{% macro _numbered_alone(settings) -%}
--- each row is the first of its key, and a copy of no other
-numbered as (
-    select
-        *,
-        1 as ledger_rank,
-        {%- if settings.version %}
-        struct({{ collapsing._column_list(settings.version) }}, ledger_delete) as ledger_winner,
-        {%- endif %}
-        {%- if settings.has_deletes %}
-        not ledger_delete as ledger_has_upserts,
-        {%- endif %}
-        1 as ledger_copy
-    from unread
-)
-{%- endmacro %}
-
-
 {#
     Returns the rows that a batch takes, with the columns of the fold. In a run the batch number comes with them: a literal that changes
     with each run would mean newly generated, cold code each time.
@@ -160,7 +131,7 @@ numbered as (
 select
         {{ collapsing._select_list(collapsing._kept_columns(columns, settings) | map(attribute='name')) }},
         {{ collapsing._sql_is_delete(settings) }} as ledger_delete,
-        {{ collapsing._arrival(settings, columns) }} as ledger_arrival,
+        {{ collapsing._arrival(settings) }} as ledger_arrival,
         {{ collapsing._token(settings, columns) }} as ledger_block,
         {{ 'ledger_batch' if batch.is_numbered else batch.number ~ ' as ledger_batch' }}
     from {{ source }}

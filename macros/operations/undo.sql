@@ -1,23 +1,22 @@
-{% macro undo(model=none, batch=none, redo=false, unread=false, dry_run=false) %}
+{% macro undo(model=none, batch=none, dry_run=false) %}
     {% if execute %}
         {% set node = collapsing._asked_model('undo', model, ['ledger']) %}
-        {{ collapsing._raise(
-            node.name, 'undo takes back a batch of a ledger; this is a projection, which follows its ledger'
-        ) if collapsing._kind_of(node, 'undo') == 'projection' }}
-        {% do collapsing._check_has_stage(node, 'undo') %}
+        {% if collapsing._kind_of(node, 'undo') == 'projection' %}
+            {% do collapsing._raise(node.name, 'undo needs a ledger; this is a projection, which follows its ledger') %}
+        {% endif %}
         {% set settings = collapsing._ledger_settings(node) %}
-        {% do collapsing._check_undo(node, settings, batch, {'redo': redo, 'unread': unread, 'dry_run': dry_run}) %}
+        {% do collapsing._check_undo(node, settings, batch, dry_run) %}
         {% set ledger = collapsing._built_relation(node) %}
         {% set described = collapsing._describe(ledger) %}
         {% do collapsing._check_operable(node.name, ledger, settings, described) %}
         {% do collapsing._acquire_lock(node.name, ledger) if not dry_run %}
         {% set batches = collapsing._batches_of(ledger) %}
-        {% set undo = collapsing._plan_undo(batches, collapsing._manifest_of(ledger, batches), batch, redo) %}
+        {% set undo = collapsing._plan_undo(batches, collapsing._manifest_of(ledger, batches), batch) %}
         {% set undo = collapsing._unless_inconsistent(undo, ledger, settings, batches) if undo.target else undo %}
         {% if undo.needless or undo.target and dry_run %}
             {% do collapsing._say(node.name, undo.says ~ (' (dry run: nothing was changed)' if undo.target else '')) %}
         {% elif undo.target %}
-            {% do collapsing._append_undo(node, ledger, settings, described, batches, undo, unread) %}
+            {% do collapsing._append_undo(node, ledger, settings, described, batches, undo) %}
         {% endif %}
         {% do collapsing._release_lock(ledger) if not dry_run %}
         {% do collapsing._raise(node.name, undo.says) if undo.is_error %}
@@ -25,61 +24,55 @@
 {% endmacro %}
 
 
+{# Raises an error about an argument of undo, or a ledger whose engine has no cancel rows. #}
+{% macro _check_undo(node, settings, batch, dry_run) %}
+    {% if dry_run is not boolean %}
+        {% do collapsing._raise(node.name, "undo's dry_run must be true or false; given: " ~ dry_run) %}
+    {% endif %}
+    {% if batch is not integer or batch < 1 %}
+        {% do collapsing._raise(
+            node.name, "undo needs 'batch', the number of the batch to undo; given: "
+            ~ (collapsing._shown(batch) if batch is not none else 'nothing')
+        ) %}
+    {% endif %}
+    {% if not collapsing._engine(settings).adds_up %}
+        {% do collapsing._raise(
+            node.name, 'undo appends the negation of a batch, and the engine ' ~ settings.engine ~ ' has no cancel rows. Stage the older rows'
+            ~ ' again with a higher version, or rebuild the ledger from a stage without those blocks'
+        ) %}
+    {% endif %}
+{% endmacro %}
+
+
 {#
-    Returns what an undo or redo is to do: `target`, the batch whose negation is appended, and what it `says`; `needless` where it is done
-    already, `is_error` if it cannot be done. A negation restores the state before its target only from the state right after that: the
-    target of an undo is the newest batch that counts, and of a redo an undo that no batch that counts has followed.
+    Returns what an undo is to do: `target`, the batch whose negation is appended, and what it `says`; `needless` where it is done already,
+    `is_error` if it cannot be done. A negation restores the state before its target only from the state right after that: the target is
+    the newest batch that counts.
 #}
-{% macro _plan_undo(batches, manifest, batch, redo) %}
+{% macro _plan_undo(batches, manifest, batch) %}
     {% set base = ': the batches up to ' ~ batches.base ~ ' are folded into the base' if batches and batches.base else '' %}
     {% set counting = (batches.later if batches else []) | reject('in', manifest.voided) | list %}
-    {% set newest, undone = counting | last if counting else 0, manifest.undone | rejectattr(1, 'in', manifest.undos) | list %}
-    {% set open = undone | selectattr(0, 'gt', [newest, batches.base if batches else 0] | max) | list %}
-    {% if redo %}
-        {% set last = batches.later | last if batches and batches.later else none %}
-        {#- a redo that is asked for again brings nothing more back -#}
-        {% set is_done = last in manifest.undos and last not in undone | map('first') | list %}
-        {% do return({
-            'needless': true, 'says': 'batch ' ~ last ~ ' is a redo already: nothing was changed (batch: ' ~ open[0][1]
-            ~ ' brings that batch back too)'
-        }) if is_done and open and batch is none %}
-        {% set pair = (open or ([] if is_done else undone)) | first if batch is none
-            else undone | selectattr(1, 'equalto', batch) | first %}
-        {% if not pair %}
-            {% set what = 'no batch is' if batch is none else 'batch ' ~ batch ~ ' is not' %}
-            {{ return({'needless': true, 'says': what ~ ' taken back: there is nothing to bring back'}) }}
-        {% elif not open or pair != open[0] %}
-            {% set since = newest if pair[0] < newest else open[0][0] if open %}
-            {% set because = ': batch ' ~ since ~ ' has come since it was taken back' if since else base %}
-            {{ return({'is_error': true, 'says': 'batch ' ~ pair[1] ~ ' cannot be brought back' ~ because}) }}
-        {% endif %}
-        {% set says = 'brings back batch ' ~ pair[1] ~ ': final is again what it was after that batch' %}
-        {{ return({'target': pair[0], 'brings_back': pair[1], 'says': says}) }}
-    {% endif %}
-    {% set done = undone | selectattr(0, 'equalto', batches.later | last) | first if batch is none and batches
-        else undone | selectattr(1, 'equalto', batch) | first %}
-    {% if done %}
-        {{ return({
-            'needless': true, 'says': 'batch ' ~ done[1] ~ ' is taken back already, by batch ' ~ done[0]
-            ~ ': nothing was changed' ~ (' (redo: true brings it back)' if done in open[:1])
-        }) }}
-    {% elif not newest or batch not in [none, newest] %}
-        {% if batch in counting %}
-            {% set says = 'batch ' ~ batch ~ ' cannot be taken back before those after it: start with batch ' ~ newest %}
-            {{ return({'is_error': true, 'says': says}) }}
-        {% endif %}
-        {% set error = 'there is no batch to take back' if not newest
-            else 'batch ' ~ batch ~ ' cannot be taken back: the newest batch that counts is ' ~ newest ~ ', and only that one can' %}
-        {{ return({'is_error': true, 'says': error ~ base}) }}
-    {% endif %}
+    {% set done = manifest.undone | selectattr(1, 'equalto', batch) | first %}
+    {% if done %}{{ return({
+        'needless': true, 'says': 'batch ' ~ batch ~ ' is undone already, by batch ' ~ done[0] ~ ': nothing was changed'
+    }) }}{% endif %}
+    {% if not counting %}{{ return({'is_error': true, 'says': 'there is no batch to undo' ~ base}) }}{% endif %}
+    {% set newest = counting | last %}
+    {% if batch in counting and batch != newest %}{{ return({
+        'is_error': true, 'says': 'batch ' ~ batch ~ ' cannot be undone before those after it: start with batch ' ~ newest
+    }) }}{% endif %}
+    {% if batch != newest %}{{ return({
+        'is_error': true,
+        'says': 'batch ' ~ batch ~ ' cannot be undone: the newest batch that counts is ' ~ newest ~ ', and only that one can' ~ base
+    }) }}{% endif %}
     {% set before = counting[-2] if counting | length > 1 else batches.base %}
     {% set state = 'after batch ' ~ before if before else 'before the first batch' %}
-    {{ return({'target': newest, 'says': 'takes back batch ' ~ newest ~ ': final is again what it was ' ~ state}) }}
+    {{ return({'target': newest, 'says': 'undoes batch ' ~ newest ~ ': final is again what it was ' ~ state}) }}
 {% endmacro %}
 
 
 {# Appends what _plan_undo has planned, with its manifest before it. #}
-{% macro _append_undo(node, ledger, settings, described, batches, undo, unread) %}
+{% macro _append_undo(node, ledger, settings, described, batches, undo) %}
     {% do collapsing._drop_covered(ledger, batches) %}
     {% set number, begun_at = batches.last + 1, modules.datetime.datetime.utcnow() %}
     {% set negation = collapsing._negation(ledger, settings, undo.target, number) %}
@@ -90,9 +83,7 @@
         'number': number, 'build': collapsing._property_in(described, 'collapsing.build'),
         'states': counts[0], 'cancels': counts[1], 'tombstones': 0
     } %}
-    {% do collapsing._write_manifest_rows(
-        ledger, batch, number, begun_at, ['(null, 0L, null)'], {'undoes': undo.target, 'unread': unread}
-    ) %}
+    {% do collapsing._write_manifest_rows(ledger, batch, number, begun_at, ['(null, 0L)'], {'undoes': undo.target}) %}
     {% do collapsing._drop_range(collapsing._beside(ledger, 'rejects'), number, number, ledger) %}
     {#- a batch without rows has a negation without rows -#}
     {% if counts | sum %}
@@ -100,27 +91,9 @@
     {% else %}
         {% do collapsing._append_empty(ledger, number) %}
     {% endif %}
-    {% set blocks = '' if undo.brings_back else '; its blocks ' ~ ('count as unread again' if unread else 'stay read') %}
-    {% do collapsing._say(node.name, 'batch ' ~ number ~ ' ' ~ undo.says ~ blocks ~ '; projections follow with their next run') %}
-{% endmacro %}
-
-
-{# Raises an error if a ledger cannot be undone, or an argument is not a boolean. `choices` are {argument: given}. #}
-{% macro _check_undo(node, settings, batch, choices) %}
-    {% for name, given in choices.items() if given is not boolean %}
-        {{ collapsing._raise(node.name, "undo's " ~ name ~ ' must be true or false; given: ' ~ given) }}
-    {% endfor %}
-    {{ collapsing._raise(node.name, "undo's batch must be the number of a batch; given: " ~ collapsing._shown(batch))
-        if batch is not none and (batch is not integer or batch < 1) }}
-    {{ collapsing._raise(node.name, "undo takes unread or redo, not both") if choices.redo and choices.unread }}
-    {{ collapsing._raise(
-        node.name, 'undo appends the negation of a batch, and the engine ' ~ settings.engine ~ ' has no cancel rows. Stage the older rows'
-        ~ ' again with a higher version, or rebuild the ledger from a stage without those blocks'
-    ) if not collapsing._engine(settings).adds_up }}
-    {{ collapsing._raise(
-        node.name, "without the setting 'block' every run reads the whole stage, also what was taken back: take those rows out of"
-        ~ " the stage first, and say so with --args '{model: " ~ collapsing._name_to_ask(node) ~ ", unread: true}'"
-    ) if not settings.block and not choices.unread and not choices.redo }}
+    {% do collapsing._say(
+        node.name, 'batch ' ~ number ~ ' ' ~ undo.says ~ '; what it had read is unread again, and projections follow with their next run'
+    ) %}
 {% endmacro %}
 
 
@@ -155,9 +128,9 @@
 {# Returns what _plan_undo has planned, or an error: what negates inconsistent signed rows does not give the state before them. #}
 {% macro _unless_inconsistent(undo, ledger, settings, batches) %}
     {% set engine = collapsing._engine(settings) %}
-    {% do return(undo) if not engine.keeps_every_row %}
+    {% if not engine.keeps_every_row %}{{ return(undo) }}{% endif %}
     {% set columns = collapsing._describe(ledger).columns | map(attribute='name') | list %}
-    {#- what orders rows in a block is of the row that carried it: of the cancel row, once that is taken back. The sign is
+    {#- what orders rows in a block is of the row that carried it: of the cancel row, once that is undone. The sign is
         compared as a number: as text it may be '+1' -#}
     {% set own, others = ['ledger_sign'], settings.order_by + [settings.sign] + collapsing._system_columns() %}
     {% for name in columns if name | lower not in others | map('lower') | list %}
@@ -191,9 +164,8 @@
     {% set found = collapsing._rows_of(sql) %}
     {{ return(undo if not found else {
         'is_error': true,
-        'says': 'batch ' ~ (undo.brings_back or undo.target) ~ ' cannot be ' ~ ('brought' if undo.brings_back else 'taken')
-            ~ ' back: its rows are inconsistent, a cancel row without its state row or a state row twice, so their negation'
-            ~ ' would not restore the state before it, for example of key ' ~ found[0][0] ~ '. Stage the rows that put it right,'
-            ~ ' or rebuild the ledger with --full-refresh from a stage without its blocks'
+        'says': 'batch ' ~ undo.target ~ ' cannot be undone: its rows are inconsistent, a cancel row without its state row or a state row'
+            ~ ' twice, so their negation would not restore the state before it, for example of key ' ~ found[0][0]
+            ~ '. Stage the rows that put it right, or rebuild the ledger with --full-refresh from a stage without its blocks'
     }) }}
 {% endmacro %}

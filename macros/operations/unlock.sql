@@ -2,7 +2,6 @@
     {% if execute %}
         {% set node = collapsing._asked_model('unlock', model) %}
         {% do collapsing._kind_of(node, 'unlock') %}
-        {% do collapsing._check_one_shard(node) %}
         {% set relation = api.Relation.create(database=node.database, schema=node.schema, identifier=node.alias) %}
         {% set has_schema = collapsing._has_schema(relation) %}
         {% set lock = collapsing._lock_on(relation) if has_schema else {} %}

@@ -2,7 +2,7 @@
     Returns a subquery of the merged groups: those that still have a live row. `types` as _types_of returns them, `rows` as
     _visible_rows gives them.
 
-    Where measures keep values, the partials are added up by group and value first: what is left of a value tells whether it is there.
+    Where measures keep values, the partial sums are added up by group and value first: what is left of a value tells whether it is there.
 #}
 {% macro _final_of_projection(projection, settings, types, rows) %}
 {%- set groups = settings.group_by.keys() | list -%}
@@ -33,14 +33,14 @@
 
 
 {#
-    Returns the condition that a group has live rows. Of events it never has fewer than none: the query stops where SQL of the
-    settings has given a row and the row that cancels it different groups after all. Rows that bring their own sign may have more cancels.
+    Returns the condition that a group has live rows. Rows that bring their own sign may have more cancel rows than state rows; of events
+    that stops the query, because SQL of the settings has put a row and its cancel row into different groups.
 #}
 {% macro _sql_has_rows(projection) %}
-    {% do return('sum(ledger_sign) <> 0') if collapsing._sums_signed_rows(projection) %}
+    {% if collapsing._sums_signed_rows(projection) %}{{ return('sum(ledger_sign) <> 0') }}{% endif %}
     {% set stop = collapsing._raise_in_sql(
         "projection '" ~ projection.identifier ~ "': a group has more cancel rows than state rows. Its SQL, or a function in it, has given"
-        ~ ' two copies of a row different values: build it again with --full-refresh, from SQL that does not change'
+        ~ ' two copies of a row different values: rebuild it with --full-refresh, from SQL that does not change'
     ) %}
     {{ return('if(sum(ledger_sign) < 0, ' ~ stop ~ ', sum(ledger_sign) <> 0)') }}
 {% endmacro %}
@@ -49,8 +49,8 @@
 {# Returns whether a projection follows a ledger whose rows bring their own sign. #}
 {% macro _sums_signed_rows(projection) %}
     {% set node = collapsing._model_of(projection) if collapsing._knows_models() else none %}
-    {% set settings = collapsing._ledger_settings(collapsing._ledger_of(node)) if node is not none else none %}
-    {{ return(settings is not none and settings.is_signed) }}
+    {% set ledgers = collapsing._sources_of(node) if node is not none else [] %}
+    {{ return(ledgers | length > 0 and collapsing._ledger_settings(ledgers[0]).is_signed) }}
 {% endmacro %}
 
 
@@ -75,33 +75,28 @@
 
 {# Returns SQL for what a column of a projection adds up to, over rows of one group, or of one group and value. #}
 {% macro _sum_of_partials(projection, column, dtype) %}
-    {% do return(collapsing._sum_to_keep(adapter.quote(column), dtype, projection, column.removeprefix('ledger_sum_')))
-        if column.startswith('ledger_sum_') %}
+    {% if column.startswith('ledger_sum_') %}
+        {{ return(collapsing._sum_to_keep(adapter.quote(column), dtype, projection, column.removeprefix('ledger_sum_'))) }}
+    {% endif %}
     {{ return('sum(' ~ adapter.quote(column) ~ ')') }}
 {% endmacro %}
 
 
-{# Returns SQL for a measure from its partials, over rows grouped as the projection is; `measures` are all of the projection. #}
+{# Returns SQL for a measure from its partial sums, over rows grouped as the projection is; `measures` are all of it. #}
 {% macro _merged_measure(projection, measure, types, measures) %}
-    {% do return('sum(ledger_sign)') if measure.argument == '*' %}
-    {% if measure.function == 'ratio' %}
-        {% set operands = [] %}
-        {% for name in measure.of %}
-            {% set operand = measures | selectattr('name', 'equalto', name) | first %}
-            {% do operands.append(collapsing._merged_measure(projection, operand, types, measures)) %}
-        {% endfor %}
-        {{ return(collapsing._quotient(operands[0], operands[1])) }}
-    {% elif measure.function in collapsing._value_functions() %}
+    {% if measure.argument == '*' %}{{ return('sum(ledger_sign)') }}{% endif %}
+    {% if measure.function in collapsing._value_functions() %}
         {% set kept = collapsing._value_measures(measures) | selectattr('argument', 'equalto', measure.argument) | first %}
-        {{ return(collapsing._aggregate_of_values(measure.function, adapter.quote('ledger_value_' ~ kept.name))) }}
+        {% set function = 'count' if measure.function == 'distinct' else measure.function %}
+        {{ return(function ~ '(' ~ adapter.quote('ledger_value_' ~ kept.name) ~ ')') }}
     {% endif %}
     {% set rows = 'sum(' ~ adapter.quote('ledger_count_' ~ measure.name) ~ ')' %}
-    {% do return(rows) if measure.function == 'count' %}
+    {% if measure.function == 'count' %}{{ return(rows) }}{% endif %}
     {% set partial = adapter.quote('ledger_sum_' ~ measure.name) %}
-    {% set dtype = types.get('ledger_sum_' ~ measure.name, 'unknown') %}
+    {#- of a table that is not there no type is known -#}
+    {% set dtype = types.get('ledger_sum_' ~ measure.name) or 'double' %}
     {% if dtype == 'double' %}
-        {% set total = collapsing._total_of_floats(projection, measure, partial) %}
-        {% set value = total ~ ' / ' ~ rows if measure.function == 'avg' else total %}
+        {% set value = 'sum(' ~ partial ~ ')' ~ (' / ' ~ rows if measure.function == 'avg') %}
     {% else %}
         {% set total = collapsing._sum_that_fits(partial, 'decimal(38,0)' if dtype == 'decimal(30,0)' else dtype) %}
         {#- Spark's own sum of integers is a bigint -#}
@@ -111,35 +106,8 @@
             projection, measure.name
         ) %}
     {% endif %}
-    {#- without groups there is one row of nothing, also where there are no partials -#}
+    {#- without groups there is one row of nothing, also where there are no partial sums -#}
     {{ return('if(coalesce(' ~ rows ~ ', 0) = 0, null, ' ~ value ~ ')') }}
-{% endmacro %}
-
-
-{# Returns SQL for a measure that keeps values, from SQL for the value of a row, NULL where it has none. #}
-{% macro _aggregate_of_values(function, value) %}
-    {{ return({
-        'distinct': 'count(' ~ value ~ ')', 'max_by': 'max(' ~ value ~ ').value_2', 'min_by': 'min(' ~ value ~ ').value_2'
-    }.get(function, function ~ '(' ~ value ~ ')')) }}
-{% endmacro %}
-
-
-{# Returns SQL for a quotient as a double: NULL of nothing and by 0, whatever ANSI says. #}
-{% macro _quotient(dividend, divisor) %}
-    {{ return('try_divide(cast(' ~ dividend ~ ' as double), cast(' ~ divisor ~ ' as double))') }}
-{% endmacro %}
-
-
-{# Returns SQL for the sum of floats: of the finite ones, then NaN and infinities as often as they are there. #}
-{% macro _total_of_floats(projection, measure, partial) %}
-    {% set terms = [collapsing._or_error(
-        collapsing._sum_that_fits('coalesce(' ~ partial ~ ', 0)', 'double'), projection, measure.name
-    )] %}
-    {% for name, sql in collapsing._not_finite().items() %}
-        {% set times = 'sum(' ~ adapter.quote(name ~ measure.name) ~ ')' %}
-        {% do terms.append('if(' ~ times ~ ' = 0, 0, ' ~ times ~ ' * ' ~ sql ~ ')') %}
-    {% endfor %}
-    {{ return('(' ~ terms | join(' + ') ~ ')') }}
 {% endmacro %}
 
 
@@ -149,8 +117,10 @@
     that it is rounded once, at the last digit wanted. A total too large for those four digits is divided at its own scale.
 #}
 {% macro _mean(total, rows, dtype) %}
-    {% do return('try_divide(' ~ total ~ ', ' ~ rows ~ ')') if dtype.startswith('interval') %}
-    {% do return('cast(' ~ total ~ ' as double) / ' ~ rows) if not dtype.startswith('decimal') or dtype == 'decimal(30,0)' %}
+    {% if dtype.startswith('interval') %}{{ return('try_divide(' ~ total ~ ', ' ~ rows ~ ')') }}{% endif %}
+    {% if not dtype.startswith('decimal') or dtype == 'decimal(30,0)' %}
+        {{ return('cast(' ~ total ~ ' as double) / ' ~ rows) }}
+    {% endif %}
     {% set scale = [collapsing._scale_of(dtype) + 4, 38] | min %}
     {% set mean = 'decimal(38, ' ~ scale ~ ')' %}
     {% set steps = 10 ** ([6 - scale, 0] | max) %}
@@ -162,29 +132,7 @@
 {% endmacro %}
 
 
-{#
-    Merges the oldest partials of a projection into a base: one row for each group, and one for each value that is kept, with what the
-    batches add up to. The newest `keep_batches` stay as they are, for as_of.
-#}
-{% macro _optimize_projection(node, projection, keep_batches) %}
-    {% set batches = collapsing._batches_of(projection) %}
-    {% do collapsing._drop_covered(projection, batches) %}
-    {% set old = collapsing._batches_with_rows(projection, batches) if batches else [] %}
-    {% set old = old[:[old | length - keep_batches, 0] | max] %}
-    {% set upto = collapsing._last_to_fold(node, projection, batches, old[-1]) if old else 0 %}
-    {% if not old | select('le', upto) | list %}
-        {% do collapsing._say(node.name, 'there is nothing to merge') %}
-    {% else %}
-        {% set merged = collapsing._merged_partials(projection, batches, upto) %}
-        {% do collapsing._fold_into_base(node, projection, batches, upto, merged) %}
-    {% endif %}
-{% endmacro %}
-
-
-{#
-    Returns the batches of a projection after its base that have rows, in order. Of a number between two of them it never had the state, so that
-    no base has such a number; a format with a log does not tell which these are.
-#}
+{# Returns the batches of a projection after its base that have rows, in order: a format with a log does not list them. #}
 {% macro _batches_with_rows(projection, batches) %}
     {{ return(collapsing._rows_of(
         'select distinct ledger_batch from ' ~ projection ~ ' where ledger_batch > ' ~ batches.base ~ ' order by ledger_batch'
@@ -229,18 +177,15 @@ having
 
 
 {#
-    Runs after a projection's insert: merges its partials when there are more than 16, all but the newest 8, so that reading it
-    does not grow with its age and the newest states can still be asked for. `batches` are those that it had before the insert.
+    Merges a projection's batches when there are more than 16, all but the newest 8, so that the cost of reading it does not grow with
+    its age. It runs after the insert; `batches` are those that the projection had before.
 #}
 {% macro _merge_many_partials(projection, batches) %}
-    {% set states = collapsing._batches_with_rows(projection, batches) if batches.later | length >= 16 else [] %}
-    {% if states | length > 16 %}
-        {% set node = collapsing._model_of(projection) %}
-        {% set upto = collapsing._last_read_by_all(node, projection, batches, states[-9]) %}
-        {% if states | select('le', upto) | list %}
-            {% do collapsing._drop_covered(projection, batches) %}
-            {% do collapsing._say(node.name, 'merging the partials of the batches up to ' ~ upto) %}
-            {% do collapsing._write_base(projection, upto, collapsing._merged_partials(projection, batches, upto)) %}
-        {% endif %}
+    {% set numbers = collapsing._batches_with_rows(projection, batches) if batches.later | length >= 16 else [] %}
+    {% if numbers | length > 16 %}
+        {% set upto = numbers[-9] %}
+        {% do collapsing._drop_covered(projection, batches) %}
+        {% do collapsing._say(model.name, 'merging the partial sums of the batches up to ' ~ upto) %}
+        {% do collapsing._write_base(projection, upto, collapsing._merged_partials(projection, batches, upto)) %}
     {% endif %}
 {% endmacro %}

@@ -16,15 +16,9 @@
 
 {# Returns the condition that two aliases hold the same key. Keys are never NULL in a ledger, so `=` is enough. #}
 {% macro _same_key(key, one, other) %}
-    {{ return(collapsing._equal(zip(key, key), one, other)) }}
-{% endmacro %}
-
-
-{# Returns the condition that columns of two aliases are equal, by pairs [column of one, of the other]. A NULL equals nothing. #}
-{% macro _equal(pairs, one, other) %}
     {% set parts = [] %}
-    {% for mine, theirs in pairs %}
-        {% do parts.append(one ~ '.' ~ adapter.quote(mine) ~ ' = ' ~ other ~ '.' ~ adapter.quote(theirs)) %}
+    {% for column in key %}
+        {% do parts.append(one ~ '.' ~ adapter.quote(column) ~ ' = ' ~ other ~ '.' ~ adapter.quote(column)) %}
     {% endfor %}
     {{ return(parts | join(' and ')) }}
 {% endmacro %}
@@ -47,8 +41,8 @@
 
 
 {# Returns SQL for columns of a row, such as its key, as JSON text. #}
-{% macro _row_as_json(columns, of=none) %}
-    {{ return(collapsing._as_json('struct(' ~ collapsing._column_list(columns, of) ~ ')')) }}
+{% macro _row_as_json(columns) %}
+    {{ return(collapsing._as_json('struct(' ~ collapsing._column_list(columns) ~ ')')) }}
 {% endmacro %}
 
 
@@ -96,8 +90,8 @@
 {% macro _row_of_nulls(columns, values={}) %}
     {% set parts = [] %}
     {% for column in columns %}
-        {% set dtype = collapsing._ddl_type(column.dtype) %}
-        {% do parts.append('cast(' ~ values.get(column.name, 'null') ~ ' as ' ~ dtype ~ ') as ' ~ adapter.quote(column.name)) %}
+        {% set value, dtype = values[column.name] if column.name in values else 'null', collapsing._ddl_type(column.dtype) %}
+        {% do parts.append('cast(' ~ value ~ ' as ' ~ dtype ~ ') as ' ~ adapter.quote(column.name)) %}
     {% endfor %}
     {{ return('select ' ~ parts | join(', ')) }}
 {% endmacro %}
@@ -118,22 +112,4 @@
 {# Returns SQL for the number that a sign or a mark of deletes stands for, of whatever type; NULL, in ANSI mode too, for none. #}
 {% macro _as_number(column) %}
     {{ return('try_cast(' ~ adapter.quote(column) ~ ' as double)') }}
-{% endmacro %}
-
-
-{#
-    Returns the condition that a column, {name, dtype}, has the very value in `one` that it has in `other`, and not only an equal one: in a
-    collation two texts are equal that read differently, and so are 0.0 and -0.0. None for types of which that cannot be told.
-#}
-{% macro _sql_is_same_value(column, one, other) %}
-    {% set dtype, name = column.dtype | lower, adapter.quote(column.name) %}
-    {% set one, other = one ~ '.' ~ name, other ~ '.' ~ name %}
-    {% set is_map = dtype.startswith('map<') %}
-    {% do return(none) if not collapsing._is_comparable(dtype[4:] if is_map else dtype) %}
-    {% if is_map %}
-        {% set one, other = 'map_entries(' ~ one ~ ')', 'map_entries(' ~ other ~ ')' %}
-    {% endif %}
-    {% set same = one ~ ' <=> ' ~ other %}
-    {% set reads_alike = '<' not in dtype and not collapsing._has_collation(dtype) and dtype not in ['float', 'double'] %}
-    {{ return(same if reads_alike else same ~ ' and cast(' ~ one ~ ' as string) <=> cast(' ~ other ~ ' as string)') }}
 {% endmacro %}

@@ -29,37 +29,34 @@
 {% endmacro %}
 
 
-{# Returns SQL for a literal of a column's type from text of _bound_text; Spark folds it before it plans, so it prunes files. #}
-{% macro _typed_literal(text, dtype) %}
-    {% do return(collapsing._carried_literals([text])) if collapsing._is_text_type(dtype) %}
-    {% do return('timestamp_micros(' ~ text ~ ')') if dtype == 'timestamp' %}
-    {% do return('date_from_unix_date(' ~ text ~ ')') if dtype == 'date' %}
-    {{ return('cast(' ~ collapsing._text_literal(text) ~ ' as ' ~ collapsing._ddl_type(dtype) ~ ')') }}
+{# Returns SQL for a literal of a bounded type from text of _bound_text; Spark folds it before it plans, so it prunes files. #}
+{% macro _typed_literal(number, dtype) %}
+    {% if dtype == 'timestamp' %}{{ return('timestamp_micros(' ~ number ~ ')') }}{% endif %}
+    {% if dtype == 'date' %}{{ return('date_from_unix_date(' ~ number ~ ')') }}{% endif %}
+    {{ return("cast('" ~ number ~ "' as " ~ dtype ~ ')') }}
 {% endmacro %}
 
 
-{# Returns SQL for the text of an aggregate of a column, exact for its type; see _as_integer. #}
+{# Returns SQL for the text of an aggregate's number: of a timestamp the microseconds, which no time zone changes. #}
 {% macro _bound_text(aggregate, dtype) %}
-    {% do return(collapsing._carried_text(aggregate)) if collapsing._is_text_type(dtype) %}
-    {% set value = collapsing._as_integer(aggregate, dtype) if collapsing._integer_bits(dtype) else aggregate %}
-    {{ return('cast(' ~ value ~ ' as string)') }}
+    {% set function = {'timestamp': 'unix_micros', 'date': 'unix_date'}.get(dtype) or '' %}
+    {{ return('cast(' ~ function ~ '(' ~ aggregate ~ ') as string)') }}
 {% endmacro %}
 
 
-{# Returns SQL for a value as a bigint: a timestamp as microseconds, free of time zones, and a date as days since 1970. #}
-{% macro _as_integer(sql, dtype) %}
-    {% set function = {'timestamp': 'unix_micros', 'date': 'unix_date'}.get(dtype, '') %}
-    {{ return('cast(' ~ function ~ '(' ~ sql ~ ') as bigint)') }}
-{% endmacro %}
-
-
-{# Returns how many bits the whole numbers have that stand for values of a type, or none if it has no such. #}
+{# Returns how many bits the whole numbers of a type have; none for a type other than integers, dates and timestamps. #}
 {% macro _integer_bits(dtype) %}
     {{ return({'tinyint': 8, 'smallint': 16, 'int': 32, 'bigint': 64, 'date': 32, 'timestamp': 64}.get(dtype)) }}
 {% endmacro %}
 
 
-{# Returns whether a type is text, of a collation too. #}
+{# Returns whether literals of a type bound a range of keys: on text they would not, where its bytes are not UTF-8. #}
+{% macro _is_bounded_type(dtype) %}
+    {{ return(collapsing._integer_bits(dtype) is not none or dtype.startswith('decimal')) }}
+{% endmacro %}
+
+
+{# Returns whether a type is text. #}
 {% macro _is_text_type(dtype) %}
     {{ return(dtype.startswith(('string', 'varchar', 'char'))) }}
 {% endmacro %}
@@ -74,42 +71,29 @@
 {# Returns how many digits a decimal type has after the point, none for another type. #}
 {% macro _scale_of(dtype) %}
     {% set found = modules.re.search('^decimal\\(\\d+,\\s*(\\d+)', dtype) %}
-    {{ return(found[1] | int if found else none) }}
+    {{ return(found.group(1) | int if found else none) }}
 {% endmacro %}
 
 
-{# Returns whether a type is text with a collation, or has such text in it: there two texts may be equal and read differently. #}
+{# Returns whether a type is text with a collation, or has such text in it. #}
 {% macro _has_collation(dtype) %}
     {{ return(' collate ' in dtype | lower) }}
 {% endmacro %}
 
 
 {#
-    Returns whether a type can be written as a literal that prunes files: floats and collated text do not order as their statistics do.
-#}
-{% macro _is_bounded_type(dtype) %}
-    {{ return(
-        collapsing._integer_bits(dtype) is not none or dtype == 'timestamp_ntz' or dtype.startswith('decimal')
-        or collapsing._is_text_type(dtype) and not collapsing._has_collation(dtype)
-    ) }}
-{% endmacro %}
-
-
-{#
     Returns the condition that a column lies between two values, given as _bound_text has them. Whole numbers, dates and timestamps are
-    rounded outwards, to multiples of a power of two: Spark compiles these literals into the generated code, which batches of similar keys
-    then share.
+    rounded outwards, to multiples of a power of two: Spark compiles these literals into the generated code, which batches of similar
+    keys then share.
 #}
 {% macro _sql_is_between(column, least, greatest, dtype) %}
     {% set ends, bits = [least, greatest], collapsing._integer_bits(dtype) %}
     {% if bits %}
-        {% set least, greatest = least | int, greatest | int %}
+        {% set least, greatest, limit = least | int, greatest | int, 2 ** (bits - 1) %}
         {% set step = 2 ** ((greatest - least) // 8).bit_length() %}
-        {% set ends = [
-            [least // step * step, -(2 ** (bits - 1))] | max, [(greatest // step + 1) * step, 2 ** (bits - 1) - 1] | min
-        ] %}
+        {% set ends = [[least // step * step, -limit] | max, [(greatest // step + 1) * step, limit - 1] | min] %}
     {% endif %}
     {{ return(
-        column ~ ' between ' ~ collapsing._typed_literal(ends[0] | string, dtype) ~ ' and ' ~ collapsing._typed_literal(ends[1] | string, dtype)
+        column ~ ' between ' ~ collapsing._typed_literal(ends[0], dtype) ~ ' and ' ~ collapsing._typed_literal(ends[1], dtype)
     ) }}
 {% endmacro %}

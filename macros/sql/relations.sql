@@ -1,22 +1,12 @@
 {# Raises an error where a public macro is given nothing, or a name, in the place of a relation. #}
 {% macro _check_relation(macro_name, relation) %}
     {% set is_name = relation is string and not relation.strip().startswith('(') %}
-    {{ collapsing._raise(
-        model.name if model is defined else '?', macro_name ~ " takes a relation, such as ref('" ~ (relation if relation is string and relation else 'orders')
-        ~ "'); given: " ~ (collapsing._shown(relation) if relation else 'nothing')
-    ) if is_name or relation is undefined or relation is none or relation is number }}
-{% endmacro %}
-
-
-{# Raises an error where a run would read a model of the project that has not been built. #}
-{% macro _check_built(relation) %}
-    {% for id in model.depends_on.nodes if relation is not string and id in graph.nodes and collapsing._may_write() %}
-        {% set node = graph.nodes[id] %}
-        {{ collapsing._raise(
-            model.name, 'what it reads is not there: build ' ~ node.name ~ ' first (dbt run --select +' ~ model.name ~ ')'
-        ) if node.alias == relation.identifier and node.schema == relation.schema and node.config.materialized != 'ephemeral'
-            and not collapsing._shards_of(node) and load_relation(collapsing._plain(relation)) is none }}
-    {% endfor %}
+    {% if is_name or relation is undefined or relation is none or relation is number %}
+        {% do collapsing._raise(
+            model.name if model is defined else '?', macro_name ~ " takes a relation, such as ref('"
+            ~ (relation if relation is string and relation else 'orders') ~ "'); given: " ~ (collapsing._shown(relation) if relation else 'nothing')
+        ) %}
+    {% endif %}
 {% endmacro %}
 
 
@@ -34,7 +24,9 @@
 
 {# Returns the package's own table beside another one: <table>__<what>. #}
 {% macro _beside(relation, what) %}
-    {{ return(api.Relation.create(relation.database, relation.schema, relation.identifier ~ '__' ~ what, type='table')) }}
+    {{ return(api.Relation.create(
+        database=relation.database, schema=relation.schema, identifier=relation.identifier ~ '__' ~ what, type='table'
+    )) }}
 {% endmacro %}
 
 
@@ -120,7 +112,7 @@
 
 {# Returns what _describe does, also where a ref() renders as a subquery, and no columns where nothing is there. #}
 {% macro _describe_if_any(relation) %}
-    {% do return({'columns': [], 'details': {}}) if load_relation(relation) is none %}
+    {% if load_relation(relation) is none %}{{ return({'columns': [], 'details': {}}) }}{% endif %}
     {{ return(collapsing._describe(collapsing._plain(relation))) }}
 {% endmacro %}
 
@@ -138,25 +130,18 @@
 
 {#
     Restores the types of columns that Spark has abbreviated: in a description, but not in typeof, it omits the fields of a struct beyond the
-    25th (spark.sql.debug.maxToStringFields). `source` is what can stand behind `from`.
+    25th (spark.sql.debug.maxToStringFields). `source` is what can stand behind `from`; no row is read.
 #}
 {% macro _spell_out_types(columns, source) %}
-    {% set abbreviated, names = [], [] %}
+    {% set abbreviated, types = [], [] %}
     {% for column in columns if ' more fields' in column.dtype %}
         {% do abbreviated.append(column) %}
-        {% do names.append(adapter.quote(column.name)) %}
+        {% do types.append('typeof(first(' ~ adapter.quote(column.name) ~ '))') %}
     {% endfor %}
-    {% for column, dtype in zip(abbreviated, collapsing._types_of_sql(names, source) if names else []) %}
+    {% set found = collapsing._rows_of('select ' ~ types | join(', ') ~ ' from ' ~ source ~ ' where false')[0] if types else [] %}
+    {% for column, dtype in zip(abbreviated, found) %}
         {% do column.update({'dtype': dtype}) %}
     {% endfor %}
-{% endmacro %}
-
-
-{# Returns the Spark types of SQL over the rows of a relation, in order; no row is read. #}
-{% macro _types_of_sql(expressions, relation) %}
-    {{ return(collapsing._rows_of(
-        'select typeof(first(' ~ expressions | join(')), typeof(first(') ~ ')) from ' ~ relation ~ ' where false'
-    )[0]) }}
 {% endmacro %}
 
 
@@ -169,7 +154,7 @@
 {# Returns a value that _as_property has written, from what _describe returned of a table, or none. #}
 {% macro _property_in(described, name) %}
     {% set found = modules.re.search(modules.re.escape(name) ~ '=([0-9a-f]+)', described.details.get('Table Properties', '')) %}
-    {% do return(none) if not found %}
+    {% if not found %}{{ return(none) }}{% endif %}
     {% set escaped = modules.re.sub('(..)', '\\\\x\\1', found.group(1)) %}
     {{ return(fromjson(escaped.encode('ascii').decode('unicode_escape').encode('latin-1').decode('utf-8'))) }}
 {% endmacro %}

@@ -19,10 +19,10 @@
 #}
 {% macro _batches_of(relation, ledger=none, described=none) %}
     {% set existing = load_relation(relation) %}
-    {% do return(none) if existing is none or existing.is_view %}
+    {% if existing is none or existing.is_view %}{{ return(none) }}{% endif %}
     {% set numbers = collapsing._log_batches(existing, ledger, described) if collapsing._has_log(relation, ledger)
         else collapsing._parquet_batches(existing) %}
-    {% do return(none) if not numbers %}
+    {% if not numbers %}{{ return(none) }}{% endif %}
     {% set least = numbers | min %}
     {% set base = -least if least < 0 else 0 %}
     {{ return({
@@ -32,41 +32,6 @@
         'base': base,
         'covered': numbers | reject('equalto', least) | select('le', base) | sort if base else []
     }) }}
-{% endmacro %}
-
-
-{#
-    Keeps which batches a ledger has after a run, in the graph, which all models of a dbt command share: what reads it in the same command
-    need not ask again. `batches` are those before it, none of an empty table; `batch` as _plan_batch returns it.
-#}
-{% macro _pass_on_batches(relation, batches, batch) %}
-    {% if batch.committed %}
-        {% set before = batches or {'first': batch.number, 'later': [], 'base': 0, 'covered': []} %}
-        {% set batches = dict(before, last=batch.number, later=before.later + [batch.number]) %}
-    {% endif %}
-    {#- by command: what dbt has parsed once may serve several -#}
-    {% set known = graph.get('collapsing_batches', {}).get(invocation_id, {}) %}
-    {% do graph.update({'collapsing_batches': {invocation_id: dict(known, **{relation | string: batches})}}) if batches %}
-{% endmacro %}
-
-
-{#
-    Returns what _batches_of returns of a table that this model reads, as a run of it in the same dbt command has left it; it asks again where
-    the batch `at_least` has been read already, which another command has written since.
-#}
-{% macro _batches_of_source(relation, at_least) %}
-    {% set known = graph.get('collapsing_batches', {}).get(invocation_id, {}).get(relation | string) %}
-    {% do collapsing._check_is_table(model.name, relation) %}
-    {{ return(known if known and known.last >= at_least else collapsing._batches_of(collapsing._plain(relation))) }}
-{% endmacro %}
-
-
-{# Raises an error where a ledger or projection of which the model `name` reads batches is not there, or a view: it has none. #}
-{% macro _check_is_table(name, relation) %}
-    {% set table, existing = collapsing._plain(relation), load_relation(collapsing._plain(relation)) %}
-    {{ collapsing._raise(
-        name, 'it reads the batches of a table, and ' ~ table ~ ' is ' ~ ('a view' if existing else 'not there') ~ ': build that model again'
-    ) if existing.is_view or (existing is none and collapsing._may_write()) }}
 {% endmacro %}
 
 
@@ -89,7 +54,7 @@
 #}
 {% macro _overwrite_sql(relation, sql, number, ledger, names=none) %}
     {% set rows = 'select *, ' ~ number ~ ' as ledger_batch from (' ~ sql ~ ')' %}
-    {% do return(collapsing._parquet_append(relation, rows)) if not collapsing._has_log(relation, ledger) %}
+    {% if not collapsing._has_log(relation, ledger) %}{{ return(collapsing._parquet_append(relation, rows)) }}{% endif %}
     {% set selected = collapsing._column_list(names) if names else '*' %}
     {{ return(collapsing._log_overwrite(relation, 'select ' ~ selected ~ ' from (' ~ rows ~ ')', 'ledger_batch = ' ~ number)) }}
 {% endmacro %}
@@ -114,8 +79,6 @@
         {% set is_ledger = not collapsing._is_projection(collapsing._model_of(relation)) %}
         {% do collapsing._drop_covered(relation, collapsing._batches_of(relation)) if is_ledger %}
     {% endif %}
-    {#- what a run of this command has passed on to its readers is no longer true -#}
-    {% do graph.get('collapsing_batches', {}).get(invocation_id, {}).pop(relation | string, none) %}
 {% endmacro %}
 
 
@@ -124,7 +87,7 @@
     view, and where nothing is there. `batches` as _batches_of returns them of it.
 #}
 {% macro _last_to_ask_for(relation, batches) %}
-    {% do return(batches.last) if batches %}
+    {% if batches %}{{ return(batches.last) }}{% endif %}
     {% set table = load_relation(relation) %}
     {{ return(none if flags.EMPTY or table is none or table.is_view else 0) }}
 {% endmacro %}
@@ -153,7 +116,7 @@
 {# Drops the batches from `first` to `last` of a table beside a ledger, if it is there, and they are. #}
 {% macro _drop_range(relation, first, last, ledger) %}
     {% set relation = load_relation(relation) %}
-    {% do return(none) if relation is none %}
+    {% if relation is none %}{{ return(none) }}{% endif %}
     {% if collapsing._has_log(relation, ledger) %}
         {% do collapsing._execute('delete from ' ~ relation ~ ' where ledger_batch between ' ~ first ~ ' and ' ~ last) %}
     {% else %}
@@ -202,12 +165,9 @@
     to a log, in all catalogs that take both. Unity Catalog and catalogs of Iceberg alone do not.
 #}
 {% macro _format_beside(relation) %}
-    {% do return('parquet') if not collapsing._has_log(relation) %}
-    {% if target.type == 'spark' and 'collapsing_catalog' not in graph %}
-        {#- asked once per dbt command, and kept in the graph -#}
-        {% do graph.update({'collapsing_catalog': collapsing._rows_of('select current_catalog()')[0][0]}) %}
-    {% endif %}
-    {{ return('parquet' if graph.get('collapsing_catalog') == 'spark_catalog' else collapsing._file_format(relation)) }}
+    {% if not collapsing._has_log(relation) %}{{ return('parquet') }}{% endif %}
+    {% set is_sessions = target.type == 'spark' and collapsing._rows_of('select current_catalog()')[0][0] == 'spark_catalog' %}
+    {{ return('parquet' if is_sessions else collapsing._file_format(relation)) }}
 {% endmacro %}
 
 
@@ -219,8 +179,9 @@
 
 {# Returns whether an append to a model's table, or to a table beside the one of `ledger`, is one commit of the format's own. #}
 {% macro _has_log(relation, ledger=none) %}
-    {% do return(collapsing._file_format(ledger or relation) in ['delta', 'iceberg'])
-        if ledger is none or target.type != 'spark' or not collapsing._has_log(ledger) %}
+    {% if ledger is none or target.type != 'spark' or not collapsing._has_log(ledger) %}
+        {{ return(collapsing._file_format(ledger or relation) in ['delta', 'iceberg']) }}
+    {% endif %}
     {% set existing = load_relation(relation) %}
     {{ return(existing.is_delta or existing.is_iceberg or false) }}
 {% endmacro %}
@@ -274,14 +235,14 @@
 {% endmacro %}
 
 
-{# Returns {rows, files, bytes} of the data in a table's batches. Iceberg lists them; of other formats every file is opened. #}
+{# Returns {rows, bytes} of the data in a table's batches. Iceberg lists them; of other formats every file is opened. #}
 {% macro _size_of(relation, batches) %}
     {% set files = 'select record_count as stored, file_size_in_bytes as bytes, partition.ledger_batch from ' ~ relation
         ~ '.files where content = 0' if collapsing._file_format(relation) == 'iceberg'
         else 'select count(*) as stored, max(_metadata.file_size) as bytes, ledger_batch from ' ~ relation
         ~ ' group by ledger_batch, _metadata.file_path' %}
     {% set row = collapsing._rows_of(
-        'select coalesce(sum(stored), 0), count(*), coalesce(sum(bytes), 0) from (' ~ files ~ ') where ' ~ collapsing._sql_is_committed(batches)
+        'select coalesce(sum(stored), 0), coalesce(sum(bytes), 0) from (' ~ files ~ ') where ' ~ collapsing._sql_is_committed(batches)
     )[0] %}
-    {{ return({'rows': row[0], 'files': row[1], 'bytes': row[2]}) }}
+    {{ return({'rows': row[0], 'bytes': row[1]}) }}
 {% endmacro %}

@@ -6,7 +6,7 @@
     elsewhere leaves its lock behind. It is stale after `collapsing_lock_timeout_hours`, or is removed by the operation unlock.
 #}
 {% macro _acquire_lock(name, relation) %}
-    {% do return(none) if collapsing._is_sole_writer() %}
+    {% if collapsing._is_sole_writer() %}{{ return(none) }}{% endif %}
     {% set lock = collapsing._create_lock(relation) %}
     {% if lock.run is none %}
         {% do collapsing._check_own(collapsing._beside(relation, 'lock'), 'nothing') %}
@@ -15,12 +15,10 @@
         {% set lock = collapsing._take_over(name, relation, lock) %}
     {% endif %}
     {% if lock.run != invocation_id %}
-        {% set shard = collapsing._shard_of_run() %}
         {{ collapsing._raise(
             name, relation ~ ' is being written by the dbt run ' ~ lock.run ~ ' since ' ~ lock.since
             ~ ' UTC. Wait until it has ended; if it was killed, remove its lock: dbt run-operation collapsing.unlock'
             ~ " --args '{model: " ~ collapsing._name_to_ask(collapsing._model_of(relation)) ~ "}'"
-            ~ (" --vars '{collapsing_shard: " ~ shard ~ "}'" if shard is not none)
             ~ " (a run that starts more than " ~ collapsing._lock_timeout_hours()
             ~ ' hours after that time removes the lock itself; the variable collapsing_lock_timeout_hours sets the limit)'
         ) }}
@@ -58,10 +56,12 @@
 #}
 {% macro _clean_up_after_failure(results) %}
     {% for result in results if execute and result.status == 'error' and collapsing._kind_if_any(result.node) is not none %}
-        {% set relation = api.Relation.create(result.node.database, result.node.schema, result.node.alias) %}
+        {% set relation = api.Relation.create(
+            database=result.node.database, schema=result.node.schema, identifier=result.node.alias
+        ) %}
         {% do collapsing._drop_cached(relation, result.node) %}
         {% do collapsing._release_lock(relation) %}
-        {#- an optimize takes those of its readers, to mark them -#}
+        {#- an optimize takes those of its projections, to mark them -#}
         {% for reader in collapsing._readers_of(result.node) %}
             {#- none where its schema is not there either -#}
             {% set built = collapsing._relation_if_any(reader) %}
@@ -73,16 +73,13 @@
 
 {#
     Returns whether no other process can write: Spark runs inside dbt's process (a server's session has another name), with an embedded
-    Derby metastore, the default. Found out once per dbt command, and kept in the graph, which all models of a command share.
+    Derby metastore, the default.
 #}
 {% macro _is_sole_writer() %}
-    {% if 'collapsing_sole_writer' not in graph %}
-        {% set settings = dict(collapsing._rows_of('set') | map('list')) if target.type == 'spark' else {} %}
-        {% do graph.update({'collapsing_sole_writer':
-            settings.get('spark.app.name') == 'pyspark-shell' and not env_var('SPARK_REMOTE', '') and collapsing._has_derby(settings)
-        }) %}
-    {% endif %}
-    {{ return(graph['collapsing_sole_writer']) }}
+    {% set settings = dict(collapsing._rows_of('set') | map('list')) if target.type == 'spark' else {} %}
+    {{ return(
+        settings.get('spark.app.name') == 'pyspark-shell' and not env_var('SPARK_REMOTE', '') and collapsing._has_derby(settings)
+    ) }}
 {% endmacro %}
 
 

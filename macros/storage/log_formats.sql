@@ -12,7 +12,7 @@
     {% set described = described or (none if is_known else collapsing._describe(relation)) %}
     {% do collapsing._raise_foreign(relation) if described and 'ledger_batch' not in described.columns | map(attribute='name') %}
     {% set ends = collapsing._rows_of('select min(ledger_batch), max(ledger_batch) from ' ~ relation)[0] %}
-    {% do return([]) if ends[0] is none %}
+    {% if ends[0] is none %}{{ return([]) }}{% endif %}
     {% set least, greatest = ends[0] | int, ends[1] | int %}
     {% set numbers = [least] if least < 0 else [] %}
     {#- dbt's Jinja refuses ranges of more than 100,000 numbers -#}

@@ -64,7 +64,7 @@ insert overwrite table {{ relation }} partition (ledger_batch)
     that queries which read them can finish, and is then dropped. Every step can be repeated.
 #}
 {% macro _drop_covered(relation, batches) %}
-    {% do return(none) if not batches or not batches.covered %}
+    {% if not batches or not batches.covered %}{{ return(none) }}{% endif %}
     {% set dropped = collapsing._beside(relation, 'dropped') %}
     {% do collapsing._create_dropped(dropped) %}
     {% do collapsing._execute(

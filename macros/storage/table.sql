@@ -9,11 +9,11 @@
 #}
 {% macro _create_table(create, relation, columns, properties, options) %}
     {#- Spark does not distinguish upper and lower case in options -#}
-    {% set own = options | map('lower') | list %}
+    {% set own, others = options | map('lower') | list, {} %}
     {% for name, value in (config.get('options') or {}).items() if name | lower not in own %}
-        {% do options.update({name: value}) %}
+        {% do others.update({name: value}) %}
     {% endfor %}
-    {% set properties = dict(config.get('tblproperties') or {}, **properties) %}
+    {% set options, properties = dict(others, **options), dict(config.get('tblproperties') or {}, **properties) %}
     {% set clauses = [
         create ~ ' ' ~ relation ~ ' (' ~ collapsing._definitions(columns) ~ ')',
         'using ' ~ collapsing._file_format(relation),
@@ -33,7 +33,7 @@
     without rows.
 #}
 {% macro _check_contract(columns) %}
-    {% do return(none) if not config.get('contract').enforced %}
+    {% if not config.get('contract').enforced %}{{ return(none) }}{% endif %}
     {% do get_assert_columns_equivalent(collapsing._row_of_nulls(columns)) %}
     {% set found = [] %}
     {% for constraint in model.constraints + model.columns.values() | map(attribute='constraints') | sum(start=[])
@@ -73,7 +73,7 @@
 {# Drops a table beside a ledger, if there is one, and what a killed drop has left. #}
 {% macro _drop_beside(relation, ledger) %}
     {% set existing, unfinished = load_relation(relation), load_relation(collapsing._beside(relation, 'unfinished')) %}
-    {% do return(none) if existing is none and unfinished is none %}
+    {% if existing is none and unfinished is none %}{{ return(none) }}{% endif %}
     {% if collapsing._format_beside(ledger) == 'parquet' %}
         {#- Iceberg's session catalog does not tell Spark's that a table is gone, and Spark goes on knowing its columns -#}
         {% do collapsing._execute('refresh table ' ~ relation) if existing is not none and collapsing._has_log(ledger) %}
@@ -86,7 +86,7 @@
 
 {# Creates a table beside a ledger where there is none yet. `columns` are as in `create table`. #}
 {% macro _create_beside(relation, ledger, columns) %}
-    {% do return(none) if load_relation(relation) is not none %}
+    {% if load_relation(relation) is not none %}{{ return(none) }}{% endif %}
     {% set format = collapsing._format_beside(ledger) %}
     {#- another command may have created it since this one began -#}
     {% if not collapsing._is_in_catalog(relation) %}
@@ -117,19 +117,4 @@
     {% do collapsing._execute(
         'alter table ' ~ relation ~ ' set tblproperties (' ~ collapsing._literal_pairs(properties, ' = ') ~ ')'
     ) %}
-{% endmacro %}
-
-
-{# Returns {files, bytes} of a table's data, NULL if unknown: of plain parquet only `scan` tells, which opens every file. #}
-{% macro _storage_figures(relation, batches, scan) %}
-    {% do return({'files': none, 'bytes': none}) if not batches or not (scan or collapsing._has_log(relation)) %}
-    {% if collapsing._file_format(relation) == 'delta' %}
-        {% call statement('collapsing_detail', fetch_result=True, auto_begin=False) %}
-            describe detail {{ relation }}
-        {% endcall %}
-        {% set detail = load_result('collapsing_detail').table.columns %}
-        {{ return({'files': detail['numFiles'][0] | int, 'bytes': detail['sizeInBytes'][0] | int}) }}
-    {% endif %}
-    {% set size = collapsing._size_of(relation, batches) %}
-    {{ return({'files': size.files, 'bytes': size.bytes}) }}
 {% endmacro %}

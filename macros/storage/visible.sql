@@ -28,11 +28,11 @@
 
 {#
     Returns a condition on rows of a table of plain parquet, but stops the query where the ledger was optimized while it was being
-    planned: batches may be gone then that the older `base` does not stand for. A projection still has them until its partials are
+    planned: batches may be gone then that the older `base` does not stand for. A projection still has them until its batches are
     merged again.
 #}
 {% macro _unless_moved(relation, base, condition) %}
-    {% do return(condition) if collapsing._is_projection(collapsing._model_of(relation)) %}
+    {% if collapsing._is_projection(collapsing._model_of(relation)) %}{{ return(condition) }}{% endif %}
     {% set stop = collapsing._raise_in_sql(
         relation.identifier ~ ' was optimized while this query was being planned: run it again'
     ) %}

@@ -14,8 +14,8 @@
     {'name': 'label', 'dtype': 'string'},
     {'name': 'block', 'dtype': 'string'}
 ] %}
-{% do columns.append({'name': 'sign', 'dtype': 'int'}) if settings.sign %}
-{% set batch = {'number': 9, 'takes': none, 'bounds': none, 'rows': 0, 'each_key_once': var('fold_each_key_once', false)} %}
+{% if settings.sign %}{% do columns.append({'name': 'sign', 'dtype': 'int'}) %}{% endif %}
+{% set batch = {'number': 9, 'takes': none, 'bounds': none, 'rows': 0} %}
 {% set ledger = ref('unit_ledger') %}
 
 {{ collapsing._fold(ref('unit_events'), none if var('fold_is_first', false) else ledger, settings, columns, batch) }}

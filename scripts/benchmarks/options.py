@@ -12,14 +12,12 @@ from measures import (
     final,
     first_load,
     growth,
-    joins,
     last_state,
     many_batches,
     merge,
     old_blocks,
     overhead,
     projections,
-    shards,
 )
 
 MEASURES: dict[str, ModuleType] = {
@@ -28,13 +26,11 @@ MEASURES: dict[str, ModuleType] = {
     "final": final,
     "projections": projections,
     "first-load": first_load,
-    "joins": joins,
     "overhead": overhead,
     "day": day,
     "last-state": last_state,
     "old-blocks": old_blocks,
     "many-batches": many_batches,
-    "shards": shards,
 }
 SCALES = ("smoke", "default", "large")
 NUMBERS = ("rows", "batch", "blocks", "batches", "rounds", "warm_up")
@@ -51,7 +47,7 @@ def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[st
     parser.add_argument("--deletes", type=int)
     parser.add_argument("--projections", type=int, choices=(1, 2, 3))
     parser.add_argument("--order", choices=("random", "time", "late"))
-    parser.add_argument("--peers", choices=("all", *dict.fromkeys(merge.CHOICES + joins.CHOICES)))
+    parser.add_argument("--peers", choices=("all", *merge.CHOICES))
     parser.add_argument("--form", choices=merge.FORMS)
     given = vars(parser.parse_args(arguments))
     asked, scale, target = given.pop("measures"), given.pop("scale"), given.pop("target")

@@ -37,7 +37,7 @@ class Bench:
         self.local, self.target, self.console = local, target, console
         self.schema = "demo" if target == "parquet" else f"demo_{target}"  # as in profiles.yml
         self.statements: list[tuple[str, float]] = []
-        self._parsed: dict[int | None, Any] = {}
+        self._parsed: Any = None
         self._clickhouse: ClickHouse | None = None
         self.dbt("deps")
         self.dbt("show", "--inline", "select 1")
@@ -49,15 +49,14 @@ class Bench:
         self.sql(f"create schema if not exists {self.schema}")
         self.sql(f"use {self.schema}")
 
-    def dbt(self, *command: str, shard: int | None = None, variables: dict[str, Any] | None = None) -> Any:
-        """Run a dbt command, about one shard if need be; returns its result. RuntimeError with what dbt said where it fails."""
-        of_shard = {} if shard is None else {"collapsing_shard": shard}
+    def dbt(self, *command: str, variables: dict[str, Any] | None = None) -> Any:
+        """Run a dbt command; returns its result. RuntimeError with what dbt said where it fails."""
         target = [] if command[0] == "deps" else ["--target-path", str(self.local / "target"), "--target", self.target]
         quiet = ["--quiet", "--log-level", "none", "--log-level-file", "none", "--no-write-json"]
         given = [*quiet, *command, "--project-dir", str(PROJECT), *target]
-        given += ["--vars", json.dumps((variables or {}) | of_shard)]
-        if shard not in self._parsed and command[0] not in ("deps", "parse"):
-            self._parsed[shard] = self.dbt("parse", shard=shard, variables=variables)  # once, but tables are named for the shard
+        given += ["--vars", json.dumps(variables or {})]
+        if self._parsed is None and command[0] not in ("deps", "parse"):
+            self._parsed = self.dbt("parse", variables=variables)
         self.statements = []
         begun: dict[str, tuple[str, float]] = {}
 
@@ -70,7 +69,7 @@ class Bench:
                 sql = re.sub(r"\d+|__[0-9a-f_]{20,}", "", " ".join(event.data.sql.split("*/", 1)[-1].split()))
                 begun[event.info.thread] = (f"{event.data.node_info.node_name}: {sql[:70]}", time.perf_counter())
 
-        result = dbtRunner(manifest=self._parsed.get(shard), callbacks=[hear]).invoke(given)
+        result = dbtRunner(manifest=self._parsed, callbacks=[hear]).invoke(given)
         if isinstance(result.exception, KeyboardInterrupt):  # dbt takes it for itself, and for a failure
             raise result.exception
         if not result.success:
@@ -78,21 +77,21 @@ class Bench:
             raise RuntimeError(f"dbt {' '.join(command)}: {result.exception or ' '.join(said)}")
         return result.result
 
-    def run(self, *models: str, shard: int | None = None, load: str = "", least: int | None = None) -> None:
+    def run(self, *models: str, load: str = "", least: int | None = None) -> None:
         """Run models, or paths of models; a peer's model is told which load is new, and a merge its least key, if any."""
         if least is not None:
             # as dbt's documents advise; what a user's model takes from its variables would mean parsing the project for each run
-            for node in self._parsed[shard].nodes.values():
+            for node in self._parsed.nodes.values():
                 if node.config.get("incremental_strategy") == "merge" and node.config.unique_key == "id":
                     node.config["incremental_predicates"] = [f"DBT_INTERNAL_DEST.id >= {least}"]
-        self.dbt("run", "--select", *models, shard=shard, variables={"load": load} if load else None)
+        self.dbt("run", "--select", *models, variables={"load": load} if load else None)
 
     def compiled(self, model: str) -> str:
         """Return the SQL of a model: of a ledger the query of the rows that its next run would append."""
         return self.dbt("compile", "--select", model).results[0].node.compiled_code
 
     def optimize(self, model: str) -> None:
-        """Let the package optimize a ledger or a projection."""
+        """Let the package optimize a ledger."""
         self.dbt("run-operation", "collapsing.optimize", "--args", json.dumps({"model": model}))
 
     def sql(self, statement: str) -> list:

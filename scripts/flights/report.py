@@ -21,7 +21,7 @@ KEY = "carrier, flight, scheduled_at"
 MEASURES = "dep_delay, arr_delay, distance"
 # What the charts read: name to SQL over the models; {model} stands for the relation of that model.
 QUERIES = {
-    # the same stream through four kinds of model, by carrier and month; weight is the sign of a row
+    # the same stream through four kinds of model, by carrier and month
     "compared": f"""
         with ranked as (
             select
@@ -30,25 +30,23 @@ QUERIES = {
             from {{stg_flight_events}}
         ),
         kept as (
-            select 'append' as way, {KEY}, {MEASURES}, 1 as weight from {{stg_flight_events}} where not is_cancelled
+            select 'append' as way, {KEY}, {MEASURES} from {{stg_flight_events}} where not is_cancelled
             union all
-            select 'merge', {KEY}, {MEASURES}, 1 from ranked where newest_of_last_block = 1 and not is_cancelled
+            select 'merge', {KEY}, {MEASURES} from ranked where newest_of_last_block = 1 and not is_cancelled
             union all
-            select 'collapsing', {KEY}, {MEASURES}, ledger_sign from {{flights}} where ledger_sign <> 0
+            select 'collapsing', {KEY}, {MEASURES} from {{flights}}
             union all
-            select 'original', {KEY}, {MEASURES}, 1 from {{stg_flights_2013}} where not cancelled
+            select 'original', {KEY}, {MEASURES} from {{stg_flights_2013}} where not cancelled
         )
         select
-            way, carrier, date_format(scheduled_at, 'yyyy-MM') as flight_month, sum(weight) as flights,
-            sum(dep_delay * weight) as departure_delay, sum(distance * weight) as distance,
-            sum(if(arr_delay > 15, weight, 0)) as late
+            way, carrier, date_format(scheduled_at, 'yyyy-MM') as flight_month, count(*) as flights,
+            sum(dep_delay) as departure_delay, sum(distance) as distance, count_if(arr_delay > 15) as late
         from kept
         group by way, carrier, date_format(scheduled_at, 'yyyy-MM')
-        having sum(weight) <> 0
     """,
     "history": """
         select ledger_batch, rows_read, to_json(decisions) as decisions
-        from {flights}__history
+        from {flights_ledger}__history
         order by ledger_batch
     """,
     "carriers": "select airline, mean_departure_delay, mean_arrival_delay from {punctuality_by_carrier}",
@@ -76,7 +74,6 @@ DECISIONS = [
     ("tie", "red"),
 ]
 SLOW = 2  # times the median: such a day is named
-MANY_AIRCRAFT = 100  # events of one day, which renaming a manufacturer exceeds
 
 
 @dataclass
@@ -267,8 +264,6 @@ def why_slow(batch: Batch, days: list[Batch]) -> str:
         return "the first small batch: Spark compiles the code of its queries"
     if batch.events > SLOW * usual:
         return f"{batch.events / usual:.1f} times the usual number of events"
-    if batch.aircraft > MANY_AIRCRAFT:
-        return f"{batch.aircraft} events of aircraft: every flight of theirs is joined again"
     if batch.events < usual / SLOW:
         return "few events, so that Spark plans other joins, and compiles them"
     return "its rows do not explain it: another process on the machine, or Java's garbage collection"
@@ -283,9 +278,9 @@ def manufacturers(rows: pd.DataFrame, register: dict[str, Any]) -> list[str]:
     """Show the mean delay on arrival by manufacturer of the aircraft, the most punctual first. ``register``: its counts."""
     return [
         pages.paragraph(
-            f"The flights are joined with a register of {register['registered']:,} aircraft. During December it changed "
+            f"The sums by aircraft are joined with a register of {register['registered']:,} aircraft. During December it changed "
             f"{register['changes']:,} times, most of all because names of manufacturers got one spelling (AIRBUS INDUSTRIE "
-            "became AIRBUS), and with each run the sums followed, for all flights since January."
+            "became AIRBUS). The sums followed, for all flights since January, and no flight was read again for it."
         ),
         *delays(rows, "manufacturer", "Delay by manufacturer"),
         pages.paragraph("The manufacturers with the most flights.", "note"),

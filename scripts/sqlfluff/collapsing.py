@@ -6,11 +6,6 @@ def ledger(stage: str) -> str:
     return f"select * from {stage}"
 
 
-def joined(first: str, **others: str) -> str:
-    """Stand for the body of a joined ledger."""
-    return f"select * from {first}"
-
-
 def projection(ledger: str) -> str:
     """Stand for the body of a projection model."""
     return f"select * from {ledger}"
@@ -31,16 +26,6 @@ def decisions(ledger: str, stage: str) -> str:
     return stage
 
 
-def differences(actual: str, expected: str, columns: list[str]) -> str:
-    """Stand for the query of rows that two queries do not share."""
-    return f"select {', '.join(columns)} from {actual} except all select {', '.join(columns)} from {expected}"
-
-
-def shard_name(name: str) -> str:
-    """Stand for the name of a shard's table."""
-    return name
-
-
 def history(ledger: str) -> str:
     """Stand for the subquery of a ledger's batches."""
     return ledger
@@ -54,8 +39,3 @@ def rejects(ledger: str) -> str:
 def blocks(ledger: str) -> str:
     """Stand for the subquery of folded blocks."""
     return ledger
-
-
-def explain_key(model: str, key: object, stage: str | None = None) -> str:
-    """Stand for the subquery of the life of one key."""
-    return model

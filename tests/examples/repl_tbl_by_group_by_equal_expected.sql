@@ -1,12 +1,38 @@
 -- The last state by GROUP BY and argMax is the one that final gives.
 
 with actual as (
-    select * from {{ ref('repl_tbl_by_group_by') }}
+    select
+        key,
+        val_1,
+        val_2,
+        val_3,
+        val_4,
+        val_5,
+        ts
+    from {{ ref('repl_tbl_by_group_by') }}
 ),
 
 expected as (
-    select * from {{ ref('repl_tbl_expected') }}
+    select
+        key,
+        val_1,
+        val_2,
+        val_3,
+        val_4,
+        val_5,
+        ts
+    from {{ ref('repl_tbl_expected') }}
     where step = least({{ var('examples_step', 99) }}, 4)
 )
 
-{{ collapsing.differences('actual', 'expected', ['key', 'val_1', 'val_2', 'val_3', 'val_4', 'val_5', 'ts']) }}
+(
+    select * from actual
+    except all
+    select * from expected
+)
+union all
+(
+    select * from expected
+    except all
+    select * from actual
+)

@@ -1,12 +1,38 @@
 -- The last state by a subquery of the greatest ts is the one that final gives.
 
 with actual as (
-    select * from {{ ref('repl_tbl_by_subquery') }}
+    select
+        key,
+        val_1,
+        val_2,
+        val_3,
+        val_4,
+        val_5,
+        ts
+    from {{ ref('repl_tbl_by_subquery') }}
 ),
 
 expected as (
-    select * from {{ ref('repl_tbl_expected') }}
+    select
+        key,
+        val_1,
+        val_2,
+        val_3,
+        val_4,
+        val_5,
+        ts
+    from {{ ref('repl_tbl_expected') }}
     where step = least({{ var('examples_step', 99) }}, 4)
 )
 
-{{ collapsing.differences('actual', 'expected', ['key', 'val_1', 'val_2', 'val_3', 'val_4', 'val_5', 'ts']) }}
+(
+    select * from actual
+    except all
+    select * from expected
+)
+union all
+(
+    select * from expected
+    except all
+    select * from actual
+)

@@ -1,7 +1,33 @@
--- The live rows of the ledger are the register of aircraft as it stands at the end, no more and no less.
+-- The live aircraft are the register as it stands at the end, no more and no less.
 
-with live as (
-    select * from {{ collapsing.final(ref('aircraft')) }}
+with actual as (
+    select
+        tailnum,
+        manufacturer,
+        model,
+        seats,
+        built_in
+    from {{ ref('aircraft') }}
+),
+
+expected as (
+    select
+        tailnum,
+        manufacturer,
+        model,
+        seats,
+        built_in
+    from {{ ref('stg_aircraft_2013') }}
 )
 
-{{ collapsing.differences('live', ref('stg_aircraft_2013'), ['tailnum', 'manufacturer', 'model', 'seats', 'built_in']) }}
+(
+    select * from actual
+    except all
+    select * from expected
+)
+union all
+(
+    select * from expected
+    except all
+    select * from actual
+)

@@ -1,10 +1,17 @@
--- The projection's groups are what the original table gives when it is aggregated directly, no more and no less.
+-- The groups are what the original table gives when it is aggregated directly, no more and no less.
 
-with merged as (
-    select * from {{ collapsing.final(ref('departures_by_hour')) }}
+with actual as (
+    select
+        origin,
+        departure_hour,
+        flights,
+        departed,
+        departure_delay,
+        mean_departure_delay
+    from {{ ref('departures_by_hour') }}
 ),
 
-direct as (
+expected as (
     select
         origin,
         date_trunc('hour', scheduled_at) as departure_hour,
@@ -17,6 +24,14 @@ direct as (
     group by origin, date_trunc('hour', scheduled_at)
 )
 
-{{ collapsing.differences('merged', 'direct', [
-    'origin', 'departure_hour', 'flights', 'departed', 'departure_delay', 'mean_departure_delay'
-]) }}
+(
+    select * from actual
+    except all
+    select * from expected
+)
+union all
+(
+    select * from expected
+    except all
+    select * from actual
+)

@@ -1,10 +1,21 @@
--- The projection's groups are what the original table gives when it is aggregated directly, no more and no less.
+-- The groups are what the original table gives when it is aggregated directly, no more and no less.
 
-with merged as (
-    select * from {{ collapsing.final(ref('flights_by_carrier_month')) }}
+with actual as (
+    select
+        carrier,
+        flight_month,
+        flights,
+        departed,
+        arrived,
+        diverted,
+        late,
+        departure_delay,
+        arrival_delay,
+        distance
+    from {{ ref('flights_by_carrier_month') }}
 ),
 
-direct as (
+expected as (
     select
         carrier,
         cast(date_trunc('month', scheduled_at) as date) as flight_month,
@@ -21,7 +32,14 @@ direct as (
     group by carrier, cast(date_trunc('month', scheduled_at) as date)
 )
 
-{{ collapsing.differences('merged', 'direct', [
-    'carrier', 'flight_month', 'flights', 'departed', 'arrived', 'diverted', 'late', 'departure_delay', 'arrival_delay',
-    'distance'
-]) }}
+(
+    select * from actual
+    except all
+    select * from expected
+)
+union all
+(
+    select * from expected
+    except all
+    select * from actual
+)

@@ -1,10 +1,17 @@
--- The projection's groups are what the original table gives when it is joined with the register at the end, and aggregated.
+-- The groups are what the original table gives when it is joined with the register at the end, and aggregated.
 
-with merged as (
-    select * from {{ collapsing.final(ref('flights_by_manufacturer')) }}
+with actual as (
+    select
+        manufacturer,
+        flights,
+        arrived,
+        late,
+        arrival_delay,
+        seats
+    from {{ ref('flights_by_manufacturer') }}
 ),
 
-direct as (
+expected as (
     select
         aircraft.manufacturer,
         count(*) as flights,
@@ -18,6 +25,14 @@ direct as (
     group by aircraft.manufacturer
 )
 
-{{ collapsing.differences('merged', 'direct', [
-    'manufacturer', 'flights', 'arrived', 'late', 'arrival_delay', 'seats'
-]) }}
+(
+    select * from actual
+    except all
+    select * from expected
+)
+union all
+(
+    select * from expected
+    except all
+    select * from actual
+)

@@ -1,10 +1,18 @@
--- The projection's groups are what the original table gives when it is aggregated directly, no more and no less.
+-- The groups are what the original table gives when it is aggregated directly, no more and no less.
 
-with merged as (
-    select * from {{ collapsing.final(ref('flights_by_route')) }}
+with actual as (
+    select
+        origin,
+        dest,
+        flights,
+        aircraft_known,
+        distance,
+        mean_air_time,
+        mean_arrival_delay
+    from {{ ref('flights_by_route') }}
 ),
 
-direct as (
+expected as (
     select
         origin,
         dest,
@@ -18,6 +26,14 @@ direct as (
     group by origin, dest
 )
 
-{{ collapsing.differences('merged', 'direct', [
-    'origin', 'dest', 'flights', 'aircraft_known', 'distance', 'mean_air_time', 'mean_arrival_delay'
-]) }}
+(
+    select * from actual
+    except all
+    select * from expected
+)
+union all
+(
+    select * from expected
+    except all
+    select * from actual
+)

@@ -1,18 +1,46 @@
--- The live rows of the ledger are the flights of the original table that were not cancelled, no more and no less.
+-- The live flights are those of the original table that were not cancelled, no more and no less.
 
-with live as (
+with actual as (
     select
-        *,
+        carrier,
+        flight,
+        scheduled_at,
+        origin,
+        dest,
+        tailnum,
+        distance,
+        dep_delay,
+        arr_delay,
+        air_time,
         event = 'diverted' as diverted
-    from {{ collapsing.final(ref('flights')) }}
+    from {{ ref('flights') }}
 ),
 
-flown as (
-    select * from {{ ref('stg_flights_2013') }}
+expected as (
+    select
+        carrier,
+        flight,
+        scheduled_at,
+        origin,
+        dest,
+        tailnum,
+        distance,
+        dep_delay,
+        arr_delay,
+        air_time,
+        diverted
+    from {{ ref('stg_flights_2013') }}
     where not cancelled
 )
 
-{{ collapsing.differences('live', 'flown', [
-    'carrier', 'flight', 'scheduled_at', 'origin', 'dest', 'tailnum', 'distance', 'dep_delay', 'arr_delay', 'air_time',
-    'diverted'
-]) }}
+(
+    select * from actual
+    except all
+    select * from expected
+)
+union all
+(
+    select * from expected
+    except all
+    select * from actual
+)

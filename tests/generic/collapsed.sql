@@ -5,9 +5,9 @@
     {%- set node = collapsing._asked_ledger('the test collapsed', model) -%}
     {%- set settings = collapsing._ledger_settings(node) -%}
     {%- if not collapsing._engine(settings).adds_up -%}
-        {{ collapsing._raise(
+        {%- do collapsing._raise(
             node.name, 'the test collapsed counts states against cancels; the engine ' ~ settings.engine ~ ' has no cancel rows'
-        ) }}
+        ) -%}
     {%- endif -%}
     {%- set described = collapsing._describe(collapsing._plain(model)) -%}
     {%- do collapsing._check_read_by_its_rules(described, settings) -%}

@@ -4,7 +4,7 @@
 {%- if execute and not instead -%}
     {%- set node = collapsing._model_of(model) -%}
     {%- if collapsing._kind_of(node, 'the test equals_recompute') != 'projection' -%}
-        {{ collapsing._raise(node.name, 'the test equals_recompute is for a projection; this is a ledger') }}
+        {%- do collapsing._raise(node.name, 'the test equals_recompute is for a projection; this is a ledger') -%}
     {%- endif -%}
     {%- set settings = collapsing._projection_settings(node) -%}
     {%- do collapsing._check_no_only_in(
@@ -12,15 +12,15 @@
     ) -%}
     {%- set tolerance = float_tolerance | float(-1) -%}
     {%- if not 0 <= tolerance < 1 -%}
-        {{ collapsing._raise(
+        {%- do collapsing._raise(
             node.name,
             'the argument float_tolerance of the test equals_recompute must be a number from 0 to below 1; given: ' ~ float_tolerance
-        ) }}
+        ) -%}
     {%- endif -%}
     {%- set projection = collapsing._built_relation(node) -%}
     {%- set built_from = collapsing._property_in(collapsing._describe(projection), 'collapsing.projection') or {} -%}
-    {%- set because = collapsing._why_other_session(built_from, collapsing._session_settings()) if built_from.session else none -%}
-    {%- do collapsing._raise(node.name, 'it cannot be recomputed in this session: ' ~ because) if because -%}
+    {%- set because = collapsing._why_other_session(built_from) -%}
+    {%- if because -%}{%- do collapsing._raise(node.name, 'it cannot be recomputed in this session: ' ~ because) -%}{%- endif -%}
     {{ collapsing._differs_from_recompute(projection, node, tolerance) }}
 {%- endif -%}
 {% endtest %}

@@ -45,7 +45,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 # Files that take long, the longest first: two processes that take them in this order end at about the same time.
 LONG = (
-    "test_joined.py",
     "test_kill.py",
     "test_optimize.py",
     "test_corners.py",
@@ -54,7 +53,6 @@ LONG = (
     "test_changed_rules.py",
     "test_status.py",
     "test_refreshed.py",
-    "test_tools.py",
     "test_engines.py",
     "test_package.py",
     "test_generic_tests.py",
@@ -64,6 +62,7 @@ LONG = (
     "test_undo.py",
     "test_crash.py",
     "test_projections.py",
+    "test_recipes.py",
     "test_examples.py",
     "test_batch_equal.py",
     "test_consumer.py",
@@ -71,19 +70,17 @@ LONG = (
     "test_upkeep.py",
     "test_measures.py",
     "test_clickhouse.py",
-    "test_shards.py",
     "test_stages.py",
     "test_decisions.py",
     "test_sequences.py",
     "test_settings.py",
     "test_odd_stages.py",
-    "test_watch.py",
     "test_report.py",
 )
 
 
 # Files that build this repository's own models, which takes seconds to parse: one process has them all.
-OF_REPOSITORY = ("test_unit_tests.py", "test_flights.py", "test_examples.py")
+OF_REPOSITORY = ("test_unit_tests.py", "test_flights.py", "test_examples.py", "test_recipes.py")
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -202,7 +202,7 @@ def test_without_a_name_all_are_measured() -> None:
 
 def test_peers_are_chosen_for_the_measures_that_have_some() -> None:
     settings = options.read(["--target", "delta", "--peers", "merge"])[1]
-    assert {name for name, setting in settings.items() if setting.get("peers") == "merge"} == {"merge", "joins"}
+    assert {name for name, setting in settings.items() if setting.get("peers") == "merge"} == {"merge"}
     assert "growth" in settings
 
 
@@ -218,7 +218,7 @@ def test_peers_are_chosen_for_the_measures_that_have_some() -> None:
         (["merge", "final", "--batch", "9"], "--batch is no option of final"),
         (["merge", "--scale", "tiny"], "invalid choice: 'tiny'"),
         (["merge", "--peers", "flink"], "invalid choice: 'flink'"),
-        (["--target", "delta", "--peers", "append"], "--peers of joins on delta is all, again, merge"),
+        (["--target", "iceberg", "--peers", "feed"], "--peers of merge on iceberg is all, merge, rewrite, append"),
     ],
 )
 def test_a_wrong_option_is_told(arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -61,7 +61,7 @@ def test_of_two_writers_of_one_batch_delta_refuses_the_one_that_comes_second(mak
         "raced",
         {
             "models/stage.sql": VIEW + f"select {SLOW}, version, block from raced.arrived",
-            "models/contested.sql": model("ledger(ref('stage'))", LEDGER | {"count_decisions": False}),
+            "models/contested.sql": model("ledger(ref('stage'))", LEDGER),
         },
     )
     project.sql("create schema if not exists raced")

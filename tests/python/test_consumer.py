@@ -8,7 +8,7 @@ import shutil
 import pytest
 from dbt.cli.main import dbtRunnerResult
 
-from support.dbt_project import LEDGER, VIEW, DbtProject, dbt_version, given, messages_of, model
+from support.dbt_project import LEDGER, VIEW, DbtProject, given, messages_of, model
 
 SUMS = {"group_by": ["shop"], "measures": {"n": "count(*)", "amount": "sum(amount)"}}
 # What a block asks for once the views are there.
@@ -66,9 +66,6 @@ def _model(kind: str, region: str, settings: dict) -> str:
     return place + model(body, settings)
 
 
-since_1_10 = pytest.mark.skipif(dbt_version.startswith("1.9."), reason="--sample and a category of deprecations came with 1.10")
-
-
 @pytest.fixture(scope="module")
 def consumer(make_project) -> DbtProject:
     """A project of two regions whose tables have the same names in two schemas; one block of each is folded."""
@@ -124,9 +121,9 @@ def test_a_tag_selects_one_region(consumer) -> None:
 
 @pytest.fixture(scope="module")
 def parsed(consumer) -> dbtRunnerResult:
-    """What dbt says to a parse of the project, for which each deprecation is an error where dbt has them."""
+    """What dbt says to a parse of the project, for which each deprecation is an error."""
     errors = ("--warn-error-options", json.dumps({"error": ["Deprecations"]}), "--show-all-deprecations")
-    return consumer.invoke("parse", "--write-json", "--no-partial-parse", *(() if dbt_version.startswith("1.9.") else errors))
+    return consumer.invoke("parse", "--write-json", "--no-partial-parse", *errors)
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +167,6 @@ def test_a_contract_holds(consumer) -> None:
     assert consumer.rows("select * from live_us") == [("west", 2, 3)]
 
 
-@since_1_10
 def test_a_sample_is_refused_where_it_would_be_taken_for_the_whole(consumer, full: bool) -> None:
     """The stage is a view: its own ref is whole. A ledger straight over a source that has an event_time would lose rows.
 
@@ -188,15 +184,13 @@ def test_a_sample_is_refused_where_it_would_be_taken_for_the_whole(consumer, ful
         assert consumer.rows("select count(*) from sampled where id = 7") == [(2,)]
 
 
-@since_1_10
 def test_nothing_that_dbt_will_drop_is_used(parsed) -> None:
     """In a stranger's project and in this package, whose files dbt reads again for it."""
     assert parsed.success, messages_of(parsed)
 
 
 def test_freshness_and_documents(consumer) -> None:
-    if not dbt_version.startswith("1.9."):
-        consumer.run("source", "freshness")
+    consumer.run("source", "freshness")
     consumer.run("docs", "generate", "--write-json")
     catalog = json.loads((consumer.target / "catalog.json").read_text())
     assert {"id", "ledger_sign", "ledger_batch"} <= set(catalog["nodes"]["model.consumer.orders_eu"]["columns"])

@@ -24,6 +24,7 @@ ARRIVALS = {
     "no_key": ("b3", None, 1, False, "z"),
     "no_version": ("b3", 5, None, False, "z"),
     "no_flag": ("b3", 6, 1, None, "z"),
+    "ended": ("b3", 4, None, True, "z"),
 }
 EVENTS = {"key": "id", "is_deleted": "is_deleted", "block": "block", "order_by": "position"}
 LEDGERS = {
@@ -41,7 +42,7 @@ LEDGERS = {
 # What only --full shows: test_batch_equal.py has decisions upon unversioned deletes, test_engines.py replaces by the last and
 # combines in the order of arrival.
 LATER = ("unversioned", "replaced_by_last", "combined_collapsed")
-UNREAD = {"waiting": "unread", "no_key": "null_key", "no_version": "null_version", "no_flag": "bad_sign"}
+UNREAD = {"waiting": "unread", "no_key": "null_key", "no_version": "null_version", "no_flag": "bad_sign", "ended": "null_version"}
 BY_VERSION = {
     **{"first": "applied", "older": "superseded", "copy": "duplicate", "other": "tie", "late": "stale", "delete": "applied"},
     **{"orphan": "orphan_delete", "lone": "applied", "replay": "duplicate", "rival": "tie"},
@@ -51,19 +52,20 @@ BY_ARRIVAL = {
     **{"late": "superseded", "delete": "applied", "orphan": "orphan_delete"},
     **{"lone": "applied", "replay": "duplicate", "rival": "applied"},
 }
+WITHOUT_VERSIONS = UNREAD | {"no_version": "unread", "ended": "unread"}
 EXPECTED = {
     "versioned": BY_VERSION | UNREAD,
-    # a delete beside an upsert of its block only replaces
-    "unversioned": BY_VERSION | UNREAD | {"delete": "superseded"},
+    # a delete beside an upsert of its block only replaces, and needs no version
+    "unversioned": BY_VERSION | UNREAD | {"delete": "superseded", "ended": "unread"},
     # both versions of a batch take part
     "combined": BY_VERSION | UNREAD | {"older": "applied"},
-    "combined_unversioned": BY_VERSION | UNREAD | {"older": "applied", "delete": "superseded"},
-    "collapsed": BY_ARRIVAL | UNREAD | {"no_version": "unread"},
+    "combined_unversioned": BY_VERSION | UNREAD | {"older": "applied", "delete": "superseded", "ended": "unread"},
+    "collapsed": BY_ARRIVAL | WITHOUT_VERSIONS,
     # every event takes part, one that comes again too
-    "combined_collapsed": dict.fromkeys(BY_ARRIVAL, "applied") | {"orphan": "orphan_delete"} | UNREAD | {"no_version": "unread"},
+    "combined_collapsed": dict.fromkeys(BY_ARRIVAL, "applied") | {"orphan": "orphan_delete"} | WITHOUT_VERSIONS,
     # of equal versions the last wins
     "replaced": BY_ARRIVAL | UNREAD | {"first": "tie", "late": "stale"},
-    "replaced_by_last": BY_ARRIVAL | UNREAD | {"no_version": "unread"},
+    "replaced_by_last": BY_ARRIVAL | WITHOUT_VERSIONS,
     "deduplicated": dict.fromkeys(BY_VERSION, "duplicate")
     | {"first": "applied", "orphan": "applied", "lone": "applied"}
     | dict.fromkeys(UNREAD, "unread")

@@ -1,4 +1,4 @@
-"""Each engine and input in a stranger's project: keys, change feeds, stages without tokens, what status and collapsed find."""
+"""Each engine and input in a stranger's project: keys, change feeds, stages without tokens, what the test collapsed finds."""
 
 from __future__ import annotations
 
@@ -24,19 +24,18 @@ KEYS = [
     ("'k'", "date'2013-11-03'", "timestamp'2013-11-03 01:30:00'", "1BD", "X'0000'"),
 ]
 KEY = ["text", "day", "moment", "price", "raw"]
-EVENTS = {"is_deleted": "is_deleted", "order_by": "position", "count_decisions": False}
-SIGNED = {"input": "signed", "sign": "sign", "order_by": "position", "count_decisions": False}
+EVENTS = {"is_deleted": "is_deleted", "order_by": "position"}
+SIGNED = {"input": "signed", "sign": "sign", "order_by": "position"}
 ENGINES = {
     "versioned": EVENTS | {"version": "version"},
     "collapsed": EVENTS | {"engine": "collapsing"},
     "replaced": EVENTS | {"engine": "replacing", "version": "version"},
     "replaced_by_last": EVENTS | {"engine": "replacing"},
-    "first": {"engine": "deduplicating", "order_by": "position", "count_decisions": False},
+    "first": {"engine": "deduplicating", "order_by": "position"},
     "signed": SIGNED | {"engine": "collapsing"},
     "versioned_signed": SIGNED | {"version": "version"},
     "combined_versioned": EVENTS | {"version": "version", "combine": {"payload": "concat(old.payload, new.payload)"}},
-    "combined_collapsed": EVENTS
-    | {"engine": "collapsing", "combine": {"payload": "/* it's, 1) */ concat(old.payload, new.payload)"}},
+    "combined_collapsed": EVENTS | {"engine": "collapsing", "combine": {"payload": "concat(old.payload, new.payload)"}},
     "combined_replaced": EVENTS
     | {"engine": "replacing", "version": "version", "combine": {"payload": "concat(old.payload, new.payload)"}},
 }
@@ -92,10 +91,12 @@ BROKEN = {f"models/{name}.sql": model("ledger(ref('stage'))", settings) for name
 }
 
 
-# What the default run folds: block by block the engines whose finals no other file shows; from a stage without tokens, and
-# by keys of every type, one of each kind that looks up old rows by the key in its own way, or looks up none.
+# What can do without a token.
+ABLE_WHOLE = ("versioned", "first")
+# What the default run folds: block by block the engines whose finals no other file shows; from a stage without tokens the one
+# that test_batch_equal.py has not; by keys of every type one that looks up old rows by the key, and one that looks up none.
 BY_BLOCK = ("replaced_by_last", "combined_collapsed", "combined_replaced")
-WHOLE = ("collapsed", "signed")
+WHOLE = ("first",)
 KEYED = ("collapsed", "signed")
 FED = ("accounts",)
 
@@ -123,8 +124,8 @@ class Variants:
 @pytest.fixture(scope="module")
 def variants(full: bool) -> Variants:
     """What is folded: in the full run all that can be."""
-    able = [name for name, settings in ENGINES.items() if "combine" not in settings]
-    return Variants([*ENGINES], able, able, [*FEED_LEDGERS]) if full else Variants(BY_BLOCK, WHOLE, KEYED, FED)
+    keyed = [name for name, settings in ENGINES.items() if "combine" not in settings]
+    return Variants([*ENGINES], ABLE_WHOLE, keyed, [*FEED_LEDGERS]) if full else Variants(BY_BLOCK, WHOLE, KEYED, FED)
 
 
 def _feed_files(ledgers: Iterable[str]) -> dict[str, str]:
@@ -291,7 +292,7 @@ def test_collapsed_finds_signed_rows_that_were_inserted_twice(broken) -> None:
     assert _findings(broken, "twice", "twice_versioned") == [[("surplus", {"id": 2}, 2, 0)]] * 2
 
 
-def test_collapsed_finds_rows_that_no_run_has_made(broken, capsys) -> None:
+def test_collapsed_finds_rows_that_no_run_has_made(broken) -> None:
     columns = "id, version, sign, position, ledger_sign, ledger_block, ledger_batch"
     broken.sql(
         f"insert into engines.orders ({columns}) values "
@@ -307,9 +308,6 @@ def test_collapsed_finds_rows_that_no_run_has_made(broken, capsys) -> None:
             ("versions_not_rising", {"id": 3}, 0, 0),
         ]
     ]
-    limit = "{model: orders, scan: true, fail_if: {findings: 5}}"
-    broken.fails("run-operation", "collapsing.status", "--args", limit)
-    assert "orders: findings is 6, above 5" in capsys.readouterr().out
     broken.drop_batch("orders", 9)
 
 
@@ -319,26 +317,8 @@ def test_collapsed_refuses_what_it_cannot_check(broken) -> None:
     assert "the test collapsed needs a ledger; this is a projection" in said["collapsing_collapsed_by_id_"]
 
 
-def test_status_prints_what_a_ledger_holds(broken, capsys, full: bool) -> None:
-    capsys.readouterr()
-    for name in ("twice", "orders", "by_id"):
-        broken.run("run-operation", "collapsing.status", "--args", f"{{model: {name}, scan: true}}")
-    lines = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
-    for line in (
-        *("twice", "engine collapsing, input: signed", "batches 1 to 1", "dead 3"),
-        'finding surplus 1 keys, for example {"id":2}',
-        *("orders", "engine versioned_collapsing, input: events", "live 3", "dead 0", "tombstones 0"),
-        *("projection by_id has read up to batch 1 of 1", "findings none", "by_id", "groups 3"),
-        *("ledger orders", "has read up to batch 1 of 1"),
-    ):
-        assert line in lines
-    for name, said in (("nobody", "given: nobody"), *([("stage", "needs a model with settings")] if full else [])):
-        broken.fails("run-operation", "collapsing.status", "--args", f"{{model: {name}}}")
-        assert said in capsys.readouterr().out
-
-
 @pytest.mark.full
-def test_an_engine_is_added_by_one_file(make_project, tmp_path: Path) -> None:
+def test_an_engine_is_added_by_one_file_and_its_name(make_project, tmp_path: Path) -> None:
     """The one that CONTRIBUTING.md prints: the event with the lowest version is live."""
     package = tmp_path / "package"
     for path in ("macros", "tests/generic"):
@@ -346,7 +326,16 @@ def test_an_engine_is_added_by_one_file(make_project, tmp_path: Path) -> None:
     shutil.copy(REPOSITORY / "dbt_project.yml", package)
     page = (REPOSITORY / "CONTRIBUTING.md").read_text()
     (printed,) = re.findall(r"```sql\n(\{# macros/engines/earliest\.sql.*?)```", page, re.DOTALL)
-    (package / "macros" / "engines" / "earliest.sql").write_text(printed)
+    engines = package / "macros" / "engines"
+    (engines / "earliest.sql").write_text(printed)
+    text = (engines / "engines.sql").read_text()
+    for line, added in (
+        ("'replacing': collapsing._engine_replacing,", "'earliest': collapsing._engine_earliest,"),
+        ("return(['versioned_collapsing', ", "'earliest', "),
+    ):
+        assert text.count(line) == 1
+        text = text.replace(line, line + added)
+    (engines / "engines.sql").write_text(text)
     rows = values([(1, 5, 50, "b1"), (1, 3, 30, "b2"), (1, 4, 40, "b2"), (1, 9, 90, "b3"), (2, 1, 10, "b3")])
     staged = f"select * from values {rows} as t (id, version, amount, block) where block <= '{{{{ var('upto') }}}}'"
     settings = {"engine": "earliest", "key": "id", "version": "version", "block": "block"}

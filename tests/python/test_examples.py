@@ -8,12 +8,11 @@ from dataclasses import dataclass
 
 import pytest
 
-from support.dbt_project import FROM_DBT_1_10, REPOSITORY, DbtProject, nodes_of
+from support.dbt_project import REPOSITORY, DbtProject, nodes_of
 from support.examples import EXPECTED, Rows, expected, first_step, last_step, seed, sorted_rows
 
-pytestmark = FROM_DBT_1_10
-
-EXAMPLES = ("--select", "path:models/examples")
+RECIPES = ("--exclude", "path:models/examples/recipes")  # test_recipes.py builds them
+EXAMPLES = ("--select", "path:models/examples", *RECIPES)
 
 # Examples that --full replays too: those of which the articles print no transcript, and those of ClickHouse's pages, whose
 # engines test_clickhouse.py compares with its own.
@@ -29,6 +28,7 @@ FOLDED = (
     "--select",
     *(f"path:models/examples,config.materialized:incremental_{kind}" for kind in ("ledger", "projection")),
     "path:models/examples,*_stage",
+    *RECIPES,
 )
 
 # The article's output, as it prints it. The last column of a step is the sign, which a final does not have.

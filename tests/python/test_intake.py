@@ -5,7 +5,6 @@ from __future__ import annotations
 import datetime as dt
 import json
 import re
-import shutil
 from decimal import Decimal
 from pathlib import Path
 
@@ -15,16 +14,8 @@ from support.dbt_project import VIEW, DbtProject, Statements, model, statement_o
 
 pytestmark = pytest.mark.only("parquet")  # damages files, and stops at statements of parquet
 
-LEDGER = {"key": "id", "version": "version", "block": "block", "count_decisions": False}
-LOADED = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
-
-
+LEDGER = {"key": "id", "version": "version", "block": "block"}
 TYPES = "text string, day date, moment timestamp, price decimal(38, 18), raw binary, ratio double, flag boolean, small tinyint"
-
-
-def _once(rows: object) -> str:
-    """Return the query of a stage that has so many rows, each of another key."""
-    return f"select id, 1 as version, id % 10 = 0 as is_deleted, 'a' as block from range({rows})"
 
 
 FILES = {
@@ -38,12 +29,6 @@ FILES = {
     "models/of_files.sql": model("ledger(ref('stg_files'))", LEDGER),
     "models/stg_many.sql": VIEW + "select * from intake.many",
     "models/of_many.sql": model("ledger(ref('stg_many'))", LEDGER),
-    "models/stg_once.sql": VIEW + _once("{{ var('n') }}"),
-    "models/stg_twice.sql": VIEW + "select * from {{ ref('stg_once') }} union all select 7, 2, false, 'a'",
-    "models/once.sql": model("ledger(ref('stg_once'))", LOADED),
-    "models/stg_by_path.sql": VIEW + "select * from parquet.`{{ var('folder', '/none') }}/*`",
-    "models/by_path.sql": model("ledger(ref('stg_by_path'))", LOADED),
-    "models/twice.sql": model("ledger(ref('stg_twice'))", LOADED),
     "models/stage.sql": VIEW + "select * from intake.arrived",
     "models/kept.sql": model("ledger(ref('stage'))", LEDGER),
     "models/sums.sql": model("projection(ref('kept'))", {"group_by": [], "measures": {"n": "count(*)"}}),
@@ -70,20 +55,9 @@ class Arrival:
 
 
 @pytest.fixture(scope="module")
-def many(full: bool) -> int:
-    """From how many rows on a first load asks whether a key comes twice."""
-    return 100_000 if full else 2_000
-
-
-@pytest.fixture(scope="module")
-def intake(make_project, macros_alone: Path, tmp_path_factory: pytest.TempPathFactory, many: int) -> DbtProject:
-    """A project of all that this file folds; nothing has arrived. By default fewer rows are many for its package."""
-    package = shutil.copytree(macros_alone, tmp_path_factory.mktemp("asks_early") / "package")
-    plan = package / "macros" / "batch" / "plan.sql"
-    text = plan.read_text()
-    assert text.count("batch.rows < 100000 ") == 1
-    plan.write_text(text.replace("batch.rows < 100000 ", f"batch.rows < {many} "))
-    project = make_project("intake", FILES, package=package)
+def intake(make_project) -> DbtProject:
+    """A project of all that this file folds; nothing has arrived."""
+    project = make_project("intake", FILES)
     project.sql("create schema if not exists intake")
     return project
 
@@ -137,48 +111,25 @@ def test_only_unread_files_are_read(intake, spark, tmp_path: Path) -> None:
     assert project.rows("select id, ledger_batch from of_files order by id") == [(1, 1), (2, 2)]
 
 
-def test_a_first_load_of_many_rows_is_sorted_only_where_a_key_comes_twice(intake, many: int, tmp_path: Path) -> None:
-    project, statements = intake, Statements()
-    project.run("run", "--select", "stg_once", "stg_twice", variables={"n": many})
-    assert project.invoke("run", "--select", "once", "twice", callbacks=[statements]).success
-    deleted, live = many // 10, many - many // 10
-    (sorts,) = (text for text in statements.heard if "ledger_copy" in text and "__once__classified" in text.split(" as ")[0])
-    assert sorts.startswith("create or replace temporary view") and "over (" not in sorts
-    history = "select states, cancels, tombstones, decisions from intake.{}__history"
-    decisions = {"applied": live, "orphan_delete": deleted}
-    assert project.rows(history.format("once")) == [(live, 0, deleted, decisions)]
-    assert project.rows(history.format("twice")) == [(live, 0, deleted, decisions | {"superseded": 1})]
-    sums = "select count(*), sum(version), count(distinct id) from intake.{} where ledger_sign = 1"
-    assert project.rows(sums.format("once")) == [(live, live, live)]
-    assert project.rows(sums.format("twice")) == [(live, live + 1, live)]
-    # files may land after it was asked
-    project.sql(_once(many)).write.parquet(str(tmp_path / "landed"))
-    project.run("run", "--select", "stg_by_path", variables={"folder": str(tmp_path)})
-    statements.heard.clear()
-    assert project.invoke("run", "--select", "by_path", callbacks=[statements]).success
-    assert [text for text in statements.heard if "__by_path__classified" in text and "ledger_copy" in text and "over (" in text]
-    assert project.rows(sums.format("by_path")) == [(live, live, live)]
-
-
 def test_of_many_folded_blocks_each_is_known(intake, full: bool) -> None:
-    """More tokens than are written one by one, which hold what their list is written with; with --full some are unread again."""
-    project = intake
+    """Tokens with marks that could end a literal or a list; with --full 10,000 of them, and some are unread again."""
+    project, many = intake, 10_000 if full else 100
     project.sql("create table intake.many (id bigint, version int, block string) using parquet")
     marks = r"""array(',', ';', '\'', '\\', '%', ' ', '+', '"', '\n', 'é', '')"""
     block = f"concat('b', id, element_at({marks}, 1 + cast(id % 11 as int)), id)"
-    project.sql(f"insert into intake.many select id, 1, {block} from range(1500)")
+    project.sql(f"insert into intake.many select id, 1, {block} from range({many})")
     project.run("run", "--select", "stg_many+")
     project.sql(f"insert into intake.many select id, 2, concat({block}, ',') from range(20)")
     project.run("run", "--select", "of_many")
     held = "select ledger_batch, count(distinct ledger_block), count(*) from of_many group by 1 order by 1"
-    assert project.rows(held) == [(1, 1500, 1500), (2, 20, 40)]
+    assert project.rows(held) == [(1, many, many), (2, 20, 40)]
     known = "select count(*), count(distinct block) from of_many__manifest where block is not null"
-    assert project.rows(known) == [(1520, 1520)], "each token is folded once"
+    assert project.rows(known) == [(many + 20,) * 2], "each token is folded once"
     if not full:
         return
     project.run("run", "--select", "of_many")
     assert project.batches("of_many") == [1, 2]
-    project.run("run-operation", "collapsing.undo", "--args", "{model: of_many, unread: true}")
+    project.run("run-operation", "collapsing.undo", "--args", "{model: of_many, batch: 2}")
     project.run("run", "--select", "of_many")
     assert project.rows(f"{held} desc limit 1") == [(4, 20, 40)]
 
@@ -305,8 +256,8 @@ def test_a_full_refresh_that_would_lose_blocks_is_refused(arriving, full: bool) 
         arriving.write("models/kept.sql", model("ledger(ref('stage'))", LEDGER))
 
     # a block that was taken back is not lost with its file: by default the only one with key 4
-    [(last,)] = arriving.rows("select max_by(ledger_block, ledger_batch) from kept")
-    arriving.run("run-operation", "collapsing.undo", "--args", "{model: kept, unread: true}")
+    [(last, number)] = arriving.rows("select max_by(ledger_block, ledger_batch), max(ledger_batch) from kept")
+    arriving.run("run-operation", "collapsing.undo", "--args", f"{{model: kept, batch: {number}}}")
     arriving.sql(f"insert overwrite intake.arrived select * from intake.all_of_it where block <> '{last}'")
     arriving.run("run", "--full-refresh", "--select", "kept", "sums")
     assert arriving.rows("select count(distinct ledger_batch) from kept") == [(1,)]

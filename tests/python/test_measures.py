@@ -1,4 +1,4 @@
-"""Measures with a condition, values by another column, and quotients of measures: kept as rows change, in rollups too."""
+"""Measures with a condition, kept as rows change, and what is no measure, no group or nothing that a projection reads."""
 
 from __future__ import annotations
 
@@ -15,72 +15,91 @@ SALES = {
     "mean": "avg(amount) filter (where state = 'paid')",
     "least": "min(amount) filter (where state = 'paid')",
     "greatest": "max(amount) filter (where state = 'paid')",
-    "states": "count(distinct state, amount) filter (where amount > 5)",
-    "last_state": "max_by(state, at)",
-    "first_state": "min_by(state, at)",
-    "last_at": "max(at)",
-    "last_paid": "MAX_BY(id, at) filter (where state = 'paid')",
-    "share": "`paid` / n",
-    "of_paid": "sums/paid",
-    "spread": "greatest / least",
+    "states": "count(distinct state) filter (where amount > 5)",
+    "last_at": "MAX(at)",
 }
-TOTALS = {
-    "n": "sum(n)",
-    "paid": "sum(paid)",
-    "sums": "sum(sums)",
-    "last_at": "max(last_at)",
-    "last_state": "max_by(last_state, `last_at`)",
-    "share": "paid / n",
-}
-RUNS = ("events", "sales", "by_shop", "totals", "of_all")
-GROUPS = {"sales": {"shop": "shop", "day": "cast(at as int)"}, "by_shop": ["shop"], "totals": {"north": "shop = 'north'"}}
 PROJECTIONS = {
-    "sales": ("events", {"group_by": GROUPS["sales"], "measures": SALES}),
-    "by_shop": ("sales", {"group_by": GROUPS["by_shop"], "measures": TOTALS}),
-    "totals": ("by_shop", {"group_by": GROUPS["totals"], "measures": TOTALS}),
-    "of_all": ("events", {"group_by": [], "measures": {"share": "paid / n"} | {name: SALES[name] for name in ("n", "paid")}}),
+    "sales": {"group_by": {"shop": "shop", "day": "cast(at as int)"}, "measures": SALES},
+    "of_all": {"group_by": [], "measures": {"n": "count(*)", "paid": "count_if(state = 'paid')"}},
 }
 TESTED = "models: [" + ", ".join(f"{{name: {name}, data_tests: [collapsing.equals_recompute]}}" for name in PROJECTIONS) + "]"
-WRONG = {
-    "count_if(amount > 1, 2)": "must be count(*), count(x), count_if(c), sum(x)",
-    "max_by(state)": "must be count(*), count(x), count_if(c), sum(x)",
+NO_MEASURE = "must be count(*), count(x), count_if(c), count(distinct x), sum(x), avg(x), min(x) or max(x)"
+WRONG_MEASURES = {
+    "count_if(amount > 1, 2)": NO_MEASURE,
+    "max_by(state, at)": NO_MEASURE,
+    "count(distinct state, amount)": NO_MEASURE,
+    "sum(amount) / count(*)": NO_MEASURE,
     "sum(amount) filter (where a, b)": "given: sum(amount) filter (where a, b)",
     "sum(amount) filter (amount > 1)": "given: sum(amount) filter (amount > 1)",
     "sum(amount) filter (where )": "given: sum(amount) filter (where )",
     "sum(amount) + sum(id)": "given: sum(amount) + sum(id)",
-    "n / nobody": "must be a quotient of two other measures that are not quotients themselves (n, last); given: n / nobody",
-    "n / wrong": "must be a quotient of two other measures that are not quotients themselves (n, last); given: n / wrong",
-    "last / n": "measure 'wrong': last / n divides values of type string; allowed: numbers",
-    "count_if(amount)": "Spark says: ",
-    "max_by(map(1, id), at)": "compares values of type struct<value_1:double,value_2:map<int,int>>; allowed",
-    "sum(amount) filter (where rand() < 0.5)": "SQL over the row's own columns, which gives the same whenever it is evaluated",
+    "count_if(amount)": "setting 'measures.wrong' must be SQL that Spark can evaluate over a row; given: count_if(amount)",
+    "sum(state)": "measure 'wrong': sum(state) adds values of type string; allowed: numbers",
+    "max(map(1, id))": "measure 'wrong': max(map(1, id)) compares values of type map<int,int>; allowed",
+    "sum(amount) filter (where rand() < 0.5)": "setting 'measures.wrong' must be SQL over the row's own columns",
 }
-WRONG_OF_SALES = (
-    "max_by(last_state, n)",
-    "min_by(last_state, last_at)",
-    "sum(share)",
-    "count_if(n > 1)",
-    "sum(n) filter (where n > 1)",
-)
+WRONG_GROUPS = {
+    "current_date()": "setting 'group_by.wrong' must be SQL over the row's own columns, which gives the same value each time",
+    "input_file_name()": "setting 'group_by.wrong' must be SQL over the row's own columns",
+    "ledger_sign": "setting 'group_by.wrong' must be SQL over the row's own columns",
+    "(select 1)": "setting 'group_by.wrong' must be SQL over the row's own columns",
+    "nobody": "setting 'group_by.wrong' must be SQL that Spark can evaluate over a row; given: nobody",
+    "map(1, id)": "setting 'group_by.wrong' must be SQL of a type that compares and orders",
+}
+COUNT = {"n": "count(*)"}
+WRONG = [({"group_by": [], "measures": {"wrong": sql}}, says) for sql, says in WRONG_MEASURES.items()]
+WRONG += [({"group_by": {"wrong": sql}, "measures": COUNT}, says) for sql, says in WRONG_GROUPS.items()]
+REFUSED = {
+    "over_sales": (
+        model("projection(ref('sales'))", {"group_by": ["shop"], "measures": {"n": "sum(n)"}}),
+        "it reads the projection 'sales', and a projection reads a ledger: aggregate collapsing.final(ref('sales')) in a view",
+    ),
+    "over_stage": (
+        model("projection(ref('stage'))", {"group_by": [], "measures": COUNT}),
+        "a projection reads exactly one ledger (a model whose settings say how its rows collapse), through ref(); it reads",
+    ),
+    "of_sign": (
+        model("projection(ref('signed'))", {"group_by": {"kind": "concat('sign', `version_sign`)"}, "measures": COUNT}),
+        "setting 'group_by.kind' reads the column 'version_sign' of rows that carry their sign",
+    ),
+    "as_of_sales": (
+        VIEW + "select * from {{ collapsing.final(ref('sales'), as_of=1) }}",
+        "model 'sales': final's as_of is for ledgers; this is a projection",
+    ),
+    "as_of_text": (
+        VIEW + "select * from {{ collapsing.final(ref('events'), as_of='2013-01-01') }}",
+        "model 'events': final's as_of must be a batch number; given: \"2013-01-01\"",
+    ),
+}
+REFUSED |= {
+    f"wrong_{number}": (model("projection(ref('events'))", settings), says) for number, (settings, says) in enumerate(WRONG)
+}
+SIGNED = {"engine": "collapsing", "input": "signed", "key": "id", "sign": "version_sign", "order_by": "version", "block": "block"}
 
 
 def _files() -> dict[str, str]:
-    files = {"models/stage.sql": VIEW + "select * from measured.arrived", "models/tests.yml": f"version: 2\n{TESTED}\n"}
-    files["models/events.sql"] = model("ledger(ref('stage'))", LEDGER)
-    for name, (source, settings) in PROJECTIONS.items():
-        files[f"models/{name}.sql"] = model(f"projection(ref('{source}'))", settings)
+    files = {
+        "models/stage.sql": VIEW + "select * from measured.arrived",
+        "models/tests.yml": f"version: 2\n{TESTED}\n",
+        "models/events.sql": model("ledger(ref('stage'))", LEDGER),
+        "models/signed_stage.sql": VIEW
+        + "select id, version, 1 as version_sign, shop, block from measured.arrived where block = 1",
+        "models/signed.sql": model("ledger(ref('signed_stage'))", SIGNED),
+        # text in a literal and the count of a column tell nothing of a row's sign
+        "models/of_signed.sql": model(
+            "projection(ref('signed'))",
+            {"group_by": {"kind": "concat(shop, ' version_sign')"}, "measures": {"n": "count(version_sign)"}},
+        ),
+    }
+    for name, settings in PROJECTIONS.items():
+        files[f"models/{name}.sql"] = model("projection(ref('events'))", settings)
         files[f"models/{name}_final.sql"] = VIEW + f"select * from {{{{ collapsing.final(ref('{name}')) }}}}"
-    wrong = [("events", sql, {"n": "count(*)", "last": "max_by(state, at)"}) for sql in WRONG]
-    wrong += [("sales", sql, {}) for sql in WRONG_OF_SALES]
-    for number, (source, sql, others) in enumerate(wrong):
-        settings = {"group_by": [], "measures": others | {"wrong": sql}}
-        files[f"models/wrong_{number}.sql"] = model(f"projection(ref('{source}'))", settings)
-    return files
+    return files | {f"models/{name}.sql": sql for name, (sql, _) in REFUSED.items()}
 
 
 @pytest.fixture(scope="module")
 def measured(make_project) -> DbtProject:
-    """A ledger of sales with projections of every measure, and rollups of them, after a first block."""
+    """A ledger of sales with projections of every measure, after a first block."""
     project = make_project("measured", _files())
     project.sql("create schema if not exists measured")
     columns = "id int, version int, is_deleted boolean, shop string, at double, state string, amount int, block int"
@@ -95,7 +114,7 @@ def measured(make_project) -> DbtProject:
         "5, 1, false, 'south', 1, 'paid', null",
         "6, 1, false, 'south', null, 'late', 8",
     )
-    project.run("run", "--exclude", *[f"wrong_{number}" for number in range(len(WRONG) + len(WRONG_OF_SALES))])
+    project.run("run", "--exclude", *REFUSED)
     return project
 
 
@@ -108,75 +127,46 @@ def _rows(project: DbtProject, name: str, *measures: str) -> list[tuple]:
 
 
 def test_measures_follow_rows_that_change_and_vanish(measured) -> None:
-    told = ("shop", "day", "paid", "large", "known", "sums", "mean", "least", "greatest", "states")
+    told = ("shop", "day", "paid", "large", "known", "sums", "mean", "least", "greatest", "states", "last_at")
     assert _rows(measured, "sales", *told) == [
-        ("north", 1, 1, 2, 2, 9, 9.0, 9, 9, 2),
-        ("south", None, 0, 1, 1, None, None, None, None, 1),
-        ("south", 1, 2, 0, 0, 0, 0.0, 0, 0, 0),
+        ("north", 1, 1, 2, 2, 9, 9.0, 9, 9, 2, 1.5),
+        ("south", None, 0, 1, 1, None, None, None, None, 1, None),
+        ("south", 1, 2, 0, 0, 0, 0.0, 0, 0, 0, 1.0),
     ]
-    # of two rows that are the first, max_by and min_by take the greater and the lesser state; a NULL is a value, but no place
-    chosen = ("shop", "day", "last_state", "first_state", "last_paid")
-    assert _rows(measured, "sales", *chosen) == [
-        ("north", 1, None, "new", 2),
-        ("south", None, None, None, None),
-        ("south", 1, "paid", "paid", 5),
-    ]
-    assert _rows(measured, "by_shop", "shop", "last_state", "last_at") == [("north", None, 1.5), ("south", "paid", 1.0)]
     _arrive(measured, 2, "3, 2, true, null, null, null, null", "2, 2, false, 'south', 2, 'back', 9", "7, 1, true, '', 1, '', 1")
-    measured.run("run", "--select", *RUNS)
-    assert _rows(measured, "sales", *chosen)[0] == ("north", 1, "new", "new", None), "the row that was the last is gone"
-    assert _rows(measured, "totals", "north", "paid", "last_state") == [(False, 2, "back"), (True, 0, "new")]
+    measured.run("run", "--select", "events", *PROJECTIONS)
+    assert _rows(measured, "sales", *told) == [
+        ("north", 1, 0, 1, 1, None, None, None, None, 1, 1.0),
+        ("south", None, 0, 1, 1, None, None, None, None, 1, None),
+        ("south", 1, 2, 0, 0, 0, 0.0, 0, 0, 0, 1.0),
+        ("south", 2, 0, 1, 1, None, None, None, None, 1, 2.0),
+    ]
 
 
-def test_a_quotient_is_a_double_and_null_by_zero_whatever_ansi_says(measured) -> None:
-    types = dict(measured.sql("select * from sales_final").dtypes)
-    assert (types["share"], types["of_paid"], types["spread"], types["last_state"]) == ("double", "double", "double", "string")
-    for ansi in ("false", "true"):
-        measured.sql(f"set spark.sql.ansi.enabled = {ansi}")
-        try:
-            assert measured.rows("select share, of_paid, spread from sales_final where day = 1 order by shop") == [
-                (0.0, None, None),
-                (1.0, 0.0, None),
-            ]
-            assert measured.rows("select share from of_all_final") == [(0.4,)]
-        finally:
-            measured.sql("set spark.sql.ansi.enabled = false")
-
-
-def test_every_new_measure_passes_the_test_of_a_projection_and_a_wrong_one_does_not(measured, full: bool) -> None:
-    """By default of one projection with all measures and the last rollup of it, until it is wrong."""
-    assert set(measured.run("test", "--select", *(PROJECTIONS if full else ("sales", "totals"))).values()) == {"pass"}
+def test_every_measure_passes_the_test_of_a_projection_and_a_wrong_one_does_not(measured, full: bool) -> None:
+    assert set(measured.run("test", "--select", *PROJECTIONS).values()) == {"pass"}
     measured.sql("create table groups_alone using parquet as select * from sales where ledger_batch = 2 and ledger_part = 0")
     measured.drop_batch("sales", 2)
     measured.sql("insert into sales select * from groups_alone")
     measured.fails("test", "--select", "sales")
     if full:
-        measured.run("run", "--select", "sales", "by_shop", "totals", "--full-refresh")
+        measured.run("run", "--select", "sales", "--full-refresh")
         assert set(measured.run("test", "--select", "sales").values()) == {"pass"}
 
 
-def test_another_quotient_builds_nothing_again_and_another_condition_does(measured) -> None:
-    """Nor what reads it."""
-    source, of_shop = PROJECTIONS["by_shop"]
-    doubt, settings = {"doubt": "n / paid"}, PROJECTIONS["of_all"][1]
-    measured.write("models/by_shop.sql", model(f"projection(ref('{source}'))", of_shop | {"measures": TOTALS | doubt}))
-    before = {name: measured.batches_that_count(name) for name in ("by_shop", "totals", "of_all")}
-    for measures in (doubt, doubt | {"paid": "count_if(state = 'back')"}):
-        changed = settings | {"measures": settings["measures"] | measures}
-        measured.write("models/of_all.sql", model("projection(ref('events'))", changed))
-        measured.run("run", "--select", *before, "of_all_final")
-        after = {name: measured.batches_that_count(name) for name in before}
-        assert after == (before if measures is doubt else before | {"of_all": [2]})
-    assert measured.rows("select doubt, share from of_all_final") == [(5.0, 0.2)]
+def test_another_condition_builds_a_projection_again(measured) -> None:
+    settings = PROJECTIONS["of_all"]
+    changed = settings | {"measures": settings["measures"] | {"paid": "count_if(state = 'back')"}}
+    measured.write("models/of_all.sql", model("projection(ref('events'))", changed))
+    assert measured.batches_that_count("of_all") == [1, 2]
+    measured.run("run", "--select", "of_all")
+    assert measured.batches_that_count("of_all") == [2]
+    assert measured.rows("select n, paid from of_all_final") == [(5, 1)]
 
 
-def test_what_is_no_measure_is_an_error_that_says_why(measured) -> None:
-    models = [f"wrong_{number}" for number in range(len(WRONG) + len(WRONG_OF_SALES))]
-    said = measured.failures("run", "--select", *models)
-    of_sales = [f"measure 'wrong': {sql} cannot be computed from what 'sales' keeps" for sql in WRONG_OF_SALES]
-    assert not {
-        name: said[name] for name, words in zip(models, [*WRONG.values(), *of_sales], strict=True) if words not in said[name]
-    }
+def test_what_a_projection_is_not_for_is_an_error_that_says_why(measured) -> None:
+    said = measured.failures("run", "--select", *REFUSED)
+    assert not {name: said[name] for name, (_, says) in REFUSED.items() if says not in said[name]}
 
 
 @pytest.mark.full

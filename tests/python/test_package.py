@@ -10,7 +10,6 @@ import pytest
 from dbt.adapters.spark.impl import SparkAdapter
 
 from support.dbt_project import LEDGER, REPOSITORY, VIEW, Statements, model, nodes_of
-from support.lives import operate
 from support.targets import TARGETS, WITH_LOG
 
 pytestmark = pytest.mark.only(*(target for target in TARGETS if target != "s3"))  # looks at files
@@ -46,17 +45,11 @@ UNIT_TESTS = """unit_tests:
     model: orders_by_shop
     given: [{input: ref('orders'), rows: [{id: 1, shop: north}]}]
     expect: {rows: [{id: 1, shop: north}]}
-  - name: rows_of_histories
-    model: told
-    given:
-      - {input: ref('orders'), format: sql, rows: "select 'orders' as ledger, 3 as batch"}
-      - {input: ref('orders_by_shop'), format: sql, rows: "select 'others' as ledger, 1 as batch"}
-    expect: {rows: [{ledger: orders, batch: 3}, {ledger: others, batch: 1}]}
 """
 
 FILES = {
     "models/stg_orders.sql": VIEW + "select * from shop.arrived",
-    "models/orders.sql": model("ledger(ref('stg_orders'))", LEDGER | {"count_decisions": True}),
+    "models/orders.sql": model("ledger(ref('stg_orders'))", LEDGER),
     "models/orders_by_shop.sql": model("projection(ref('orders'))", BY_SHOP),
     "models/live_orders.sql": VIEW + "select * from {{ collapsing.final(ref('orders')) }}",
     "models/shops.sql": VIEW + "select * from {{ collapsing.final(ref('orders_by_shop')) }}",
@@ -71,14 +64,13 @@ FILES = {
     "models/granted.sql": "{{ config(grants={'select': ['reader']}) }}\n" + model("ledger(ref('stg_orders'))", LEDGER),
     "models/doubled.sql": VIEW + "select id, 2 * amount as twice from {{ collapsing.final(ref('orders')) }}",
     "models/means.sql": VIEW + "select shop, mean + 1 as more from {{ collapsing.final(ref('orders_by_shop')) }}",
-    "models/told.sql": VIEW + "select ledger, batch from {{ collapsing.histories([ref('orders'), ref('orders_by_shop')]) }}",
     "models/unit_tests.yml": UNIT_TESTS,
 }
 # What a block asks for once the views over it are there.
 CHAIN = ["--select", "orders", "orders_by_shop"]
 OF_BATCHES = ("as_of_one", "as_of_none", "after_one")
-# Models for dbt's unit tests alone: no run could build told, as a projection has no history.
-OF_UNIT_TESTS = ("doubled", "means", "told")
+# Models for dbt's unit tests alone.
+OF_UNIT_TESTS = ("doubled", "means")
 
 
 @pytest.fixture(scope="module")
@@ -149,8 +141,8 @@ def test_a_run_without_news_takes_no_batch(shop) -> None:
 @pytest.mark.parametrize(
     "command",
     [
-        pytest.param("docs generate --empty-catalog --exclude told", marks=pytest.mark.full),
-        "run --empty --select orders+1 --exclude told",
+        pytest.param("docs generate --empty-catalog", marks=pytest.mark.full),
+        "run --empty --select orders+1",
     ],
 )
 def test_commands_that_must_not_write(shop, command: str) -> None:
@@ -201,7 +193,7 @@ def test_what_a_killed_run_has_left_is_not_read(shop, spark, target: str) -> Non
     if target not in WITH_LOG:
         torn = _location(shop, "orders") / "ledger_batch=5"
         spark.sql("select * from shop.orders where ledger_batch = 1").drop("ledger_batch").write.parquet(str(torn))
-    manifest = f"'thursday', 1L, 5, {', '.join(['null'] * 9)}, 'killed', current_timestamp()"
+    manifest = f"'thursday', 1L, 5, {', '.join(['null'] * 8)}, 'killed', current_timestamp()"
     shop.sql(f"insert overwrite shop.orders__manifest partition (ledger_batch = 5) select {manifest}")
     arrive(shop, "thursday", "(4, 1, false, 'west', 7, 7)")
     shop.run("run", *CHAIN)
@@ -310,7 +302,6 @@ def test_a_table_that_dbt_has_not_found_is_not_taken_for_new(shop, monkeypatch) 
         said = []
         assert not shop.invoke(*command, callbacks=[lambda event, said=said: said.append(event.info.msg)]).success
         assert re.search(r"shop\.\w+ is there, but dbt did not find it when this command began", "".join(said))
-    assert "what it reads is not there: build orders first" in shop.fails("run", "--select", "live_orders")
     assert {name: shop.batches(name) for name in names} == before
     assert shop.rows("select * from live_orders order by id") == live
 
@@ -359,7 +350,6 @@ def test_a_new_column_is_added_where_on_schema_change_allows_it(shop) -> None:
     assert all("yet: what a run appends is shown once it has" in text and "select * from shop." in text for text in compiled), (
         compiled
     )
-    assert operate(shop, "explain_key", model="growing", key=1).success, "the ledger does not have the column yet"
     shop.run("run", "--select", "growing+")
     assert shop.rows("select id, version, colour from live_growing order by id") == [(1, 2, "red"), (2, 1, "blue")]
     assert shop.rows("select version, colour, ledger_sign from growing where id = 1 order by ledger_batch, ledger_sign") == [

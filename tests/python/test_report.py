@@ -40,7 +40,7 @@ def report():
 
 @pytest.fixture(scope="module")
 def reported(make_project):
-    settings = {**LEDGER, "on_bad_rows": "reject", "count_decisions": True}
+    settings = {**LEDGER, "on_bad_rows": "reject"}
     project = make_project(
         "reported",
         {
@@ -57,9 +57,9 @@ def reported(make_project):
     return project, heard
 
 
-def test_a_first_run_of_a_projection_does_not_speak_of_building_it_again(reported) -> None:
+def test_a_first_run_of_a_projection_does_not_speak_of_rebuilding(reported) -> None:
     assert any("batch 1" in line for line in reported[1])
-    assert [line for line in reported[1] if "building it again" in line] == []
+    assert [line for line in reported[1] if "rebuilding it" in line] == []
 
 
 def _make(report, project, monkeypatch, out: Path, *more: str) -> int:
@@ -123,14 +123,12 @@ def test_decisions_are_counted_under_the_names_of_the_legend(report) -> None:
     ("undoes", "said"),
     [
         ({}, ""),
-        ({4: 2}, " Taken back: 2 (by batch 4)."),
-        ({4: 2, 5: 4}, ""),
-        ({4: 3, 5: 2}, " Taken back: 2 (by batch 5), 3 (by batch 4)."),
+        ({4: 2}, " Undone: 2 (by batch 4)."),
+        ({4: 3, 5: 2}, " Undone: 2 (by batch 5), 3 (by batch 4)."),
     ],
 )
-def test_batches_that_were_taken_back_are_named(report, undoes: dict[int, int], said: str) -> None:
-    """A batch that takes back an undo puts back what that undo took."""
-    assert report.taken_back([{"batch": batch, "undoes": undoes.get(batch)} for batch in range(1, 6)]) == said
+def test_batches_that_were_undone_are_named(report, undoes: dict[int, int], said: str) -> None:
+    assert report.undone([{"batch": batch, "undoes": undoes.get(batch)} for batch in range(1, 6)]) == said
 
 
 @pytest.mark.parametrize(

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -46,15 +50,66 @@ def test_an_example_compiles_and_is_loaded_by_a_test(path: Path) -> None:
     assert f"examples/{path.name}" in (REPOSITORY / "docs" / "scheduling.md").read_text()
 
 
+def _block(language: str, begin: str) -> str:
+    """Return the code of docs/scheduling.md that begins so."""
+    text = (REPOSITORY / "docs" / "scheduling.md").read_text()
+    return next(
+        code for code in re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL) if code.startswith(begin)
+    )
+
+
 def _lines_of_cron() -> dict[str, str]:
-    """Return the commands of the first table of cron in docs/scheduling.md, {dbt command: line without its fields of time}."""
+    """Return the commands of cron in docs/scheduling.md, {dbt command: line without its fields of time}."""
     text = (REPOSITORY / "docs" / "scheduling.md").read_text()
     lines = re.findall(r"^(?:\S+ ){5} *(cd /srv/shop && .*flock .*)$", text, re.MULTILINE)
-    return {re.search(r"dbt (?:--\S+ )+([\w-]+(?: collapsing\.\w+)?)", line)[1]: line for line in lines if "watch.py" not in line}
+    return {re.search(r"dbt (?:--\S+ )+([\w-]+(?: collapsing\.\w+)?)", line)[1]: line for line in lines}
 
 
 def test_cron_runs_what_the_docs_say() -> None:
     assert list(_lines_of_cron()) == ["run", "run-operation collapsing.status", "run-operation collapsing.optimize"]
+
+
+@pytest.fixture
+def loop(tmp_path: Path) -> Iterator[subprocess.Popen]:
+    """The loop of the docs at work on tmp_path/landing, with a dbt that notes in tmp_path/runs when it begins and ends."""
+    (tmp_path / "landing").mkdir()
+    for name, code in {
+        "dbt": '#!/bin/sh\necho "begin $*" >> runs\nsleep 1\necho end >> runs\n',
+        "fold.sh": _block("bash", "#!/usr/bin/env bash\n# fold.sh"),
+    }.items():
+        (tmp_path / name).write_text(code)
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "runs").touch()
+    environment = os.environ | {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    with subprocess.Popen(["./fold.sh", "landing", "0.2"], cwd=tmp_path, env=environment, start_new_session=True) as process:
+        yield process
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
+def test_the_loop_runs_once_for_what_has_landed_and_ends_after_the_run_that_is_at_work(
+    loop: subprocess.Popen, tmp_path: Path
+) -> None:
+    def runs(wanted: int) -> list[str]:
+        until = time.monotonic() + 10
+        while len(noted := (tmp_path / "runs").read_text().splitlines()) < wanted and time.monotonic() < until:
+            time.sleep(0.05)
+        return noted
+
+    run = ["begin --no-use-colors run --select config.materialized:incremental_ledger+", "end"]
+    time.sleep(0.5)
+    (tmp_path / "landing" / ".b1.json").touch()
+    time.sleep(0.5)
+    assert runs(0) == []
+    (tmp_path / "landing" / ".b1.json").rename(tmp_path / "landing" / "b1.json")
+    assert runs(2) == run
+    time.sleep(0.7)
+    assert runs(0) == run
+    (tmp_path / "landing" / "b2.json").touch()
+    assert runs(3) == [*run, run[0]]
+    loop.terminate()
+    assert loop.wait(10) == 0
+    assert runs(0) == run * 2
 
 
 @pytest.mark.full
@@ -67,6 +122,7 @@ def test_two_lines_of_cron_at_the_same_minute_need_no_hand(tmp_path: Path) -> No
         "models/sums.sql": model(
             "projection(ref('orders'))", {"group_by": [], "measures": {"n": "count(*)", "total": "sum(version)"}}
         ),
+        "limits.py": _block("python", "# limits.py"),
         "logs/.gitkeep": "",
     }
     write_files(project, files | stranger_files("shop"))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+import idioms
 from support.dbt_project import REPOSITORY
 from workspace import InUse, alone
 
@@ -72,3 +73,69 @@ def test_a_virtual_environment_that_a_user_has_made_is_left_alone(tmp_path: Path
     ran = _setup(tmp_path, making)
     assert (ran.returncode, ran.stdout) == ((0, "made again\n") if mark else (1, ""))
     assert (f"{venv} is a virtual environment that no script of this repository has made" in ran.stderr) == (not mark)
+
+
+BEFORE = "{% macro _m(settings) %}"
+SILENT = {
+    idioms.RETURN: [
+        "{% do return(x) if c %}",
+        "{{ return({'a': {'b': ')'}}) if c }}",
+        "{{- return(x)\n    if c -}}",
+        "{% do return(x) | list %}",
+    ],
+    idioms.NAMESPACE: [
+        "{% if 'm' in collapsing %}{% endif %}",
+        "{% for m in collapsing %}{% endfor %}",
+        "{% set m = collapsing.get('m') %}",
+    ],
+    idioms.POSITIONAL: [
+        "{% set r = api.Relation.create(none, 's', 't') %}",
+        "{% set r = api.Relation.create(\n    d, schema='s') %}",
+    ],
+    idioms.WRITE: [
+        "{% do graph.update({'a': 1}) %}",
+        "{% do graph.get('a', {}).get(b, {}).pop('c', none) %}",
+        "{% do graph.nodes[id].update({'a': 1}) %}",
+        "{% do graph.nodes[id].config.meta.setdefault('a', 1) %}",
+        "{% set graph['a'] = 1 %}",
+        "{% do model.update(a=1) %}",
+        "{% do model.config.update(a=1) %}",
+        "{% do settings.key.append('a') %}",
+        "{% do node.config.pop('a') %}",
+    ],
+    idioms.MATCH: [
+        "{{ modules.re.match('a(b)', x)[1] }}",
+        "{{ (modules.re.search('(a)', x) or [none, ''])[1] }}",
+        "{% set found = modules.re.search('(a)', x) %}\n{{ found[1] if found }}",
+        "{% set found = modules.re.match('(a)', x) if x %}{{ (found or [''])[0] }}",
+    ],
+    idioms.ANCHOR: ["{{ modules.re.match('a|b', x) }}", "{{ modules.re.match('(a|b)$|[c|]', x) }}"],
+    idioms.CONFIG: ["{{ adapter.config.credentials }}"],
+}
+FINE = """
+{# {% do graph.update({}) %} #}
+{% macro _m(settings) %}
+    {% if c %}{{ return(x) }}{% endif %}{% if d %}{% do return({'a': (1 if c else 2)}) %}{% endif %}
+    {% for row in collapsing._rows_of('a') if 'm' in collapsing._names() %}{% endfor %}
+    {% set r = api.Relation.create(database=none, schema='s', identifier='t') %}
+    {% set found = modules.re.match('(?:a|b)[|]\\\\|', x) %}{% set other_found = ['a'] %}{{ other_found[0] }}
+    {{ found.group(1) if found }}{% set word = modules.re.search('(a|b)', x).group(1) %}{{ word[0] }}
+    {% do columns.update({'a': graph.nodes[id].config.get('a')}) %}{% set node = graph.nodes[id] %}
+{% endmacro %}
+{% macro _other() %}{% set found = [1] %}{{ found[0] }}{% endmacro %}
+"""
+
+
+@pytest.mark.parametrize(("idiom", "text"), [(idiom, text) for idiom, texts in SILENT.items() for text in texts])
+def test_jinja_that_another_dbt_reads_otherwise_is_found(idiom: str, text: str) -> None:
+    assert {found for _, found in idioms.found_in(f"{BEFORE}\n{text}\n{{% endmacro %}}")} == {idiom}
+
+
+def test_jinja_that_every_dbt_reads_alike_is_left_alone() -> None:
+    assert list(idioms.found_in(FINE)) == []
+
+
+def test_the_linter_names_file_line_and_idiom(tmp_path: Path) -> None:
+    (tmp_path / "m.sql").write_text(f"{BEFORE}\n    {{% do return(x) if c %}}\n{{% endmacro %}}\n")
+    ran = subprocess.run([sys.executable, idioms.__file__, tmp_path], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stdout) == (1, f"{tmp_path}/m.sql:2: {idioms.RETURN}\n")

@@ -12,7 +12,7 @@ COLUMNS = "id int, version int, is_deleted boolean, block string"
 
 WATCHED = "{{ config(on_schema_change='fail') }}\n"
 SHELVES = {"group_by": {"shelf": "cast(version as tinyint)"}, "measures": {"least": "min(size)", "n": "count(*)"}}
-LETTERS = {"key": "userId", "version": "VERSION", "order_by": ["version", "USERID"], "is_deleted": "Is_Deleted", "block": "block"}
+LETTERS = {"key": "userId", "version": "VERSION", "order_by": ["VERSION", "userId"], "is_deleted": "Is_Deleted", "block": "block"}
 FILES = {
     "models/stage.sql": VIEW + "select * from staged.arrived",
     "models/kept.sql": model("ledger(ref('stage'))", LEDGER),

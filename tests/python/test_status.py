@@ -1,4 +1,4 @@
-"""The state of all ledgers: figures without a scan that equal what is counted, thresholds, histories, and optimize by policy."""
+"""The state of all ledgers: figures that equal what is counted; and an optimize of all of them."""
 
 from __future__ import annotations
 
@@ -19,11 +19,7 @@ LEDGERS = {
     "whole": model("ledger(ref('upserts'))", {"key": "id", "version": "version"}),
 }
 IN_FULL = ("firsts",)  # whose figures are known by the rules of others
-PROJECTIONS = {
-    "by_id": model("projection(ref('orders'))", {"group_by": ["id"], "measures": {"n": "count(*)"}}),
-    "in_all": model("projection(ref('by_id'))", {"group_by": [], "measures": {"n": "sum(n)"}}),
-}
-WRONG = {"wrong_histories": "ref('orders')", "no_histories": "[ref('by_id')]"}
+PROJECTIONS = {"by_id": model("projection(ref('orders'))", {"group_by": ["id"], "measures": {"n": "count(*)"}})}
 FILES = {
     "models/events.sql": VIEW
     + "select id, version, is_deleted, block, block = 'b3' as is_late from status.arrived where sign is null",
@@ -31,11 +27,8 @@ FILES = {
     + "select id, version, block from status.arrived where sign is null and not is_deleted and id is not null",
     "models/signs.sql": VIEW + "select version as position, id, sign, block from status.arrived where sign is not null",
     "models/never.sql": model("ledger(ref('events'))", EVENTS),
-    "models/all_histories.sql": VIEW + "-- depends_on: {{ ref('orders') }}\nselect * from {{ collapsing.histories() }}",
-    "models/two_histories.sql": VIEW + "select * from {{ collapsing.histories([ref('orders'), ref('never')]) }}",
     **{f"models/{name}.sql": sql for name, sql in (LEDGERS | PROJECTIONS).items()},
     **{f"models/live_{name}.sql": VIEW + f"select * from {{{{ collapsing.final(ref('{name}')) }}}}" for name in LEDGERS},
-    **{f"models/{name}.sql": f"{VIEW}select * from {{{{ collapsing.histories({given}) }}}}" for name, given in WRONG.items()},
 }
 
 
@@ -53,7 +46,7 @@ def status(make_project, full: bool) -> DbtProject:
     project.sql("create schema if not exists status")
     project.sql("create table status.arrived (id int, version int, is_deleted boolean, sign int, block string) using parquet")
     _arrive(project, "b1", "1, 1, false, null", "2, 1, false, null", "3, 1, true, null", "null, 1, false, null", "1, 1, null, 1")
-    project.run("run", "--exclude", "never", "all_histories", "two_histories", *WRONG)
+    project.run("run", "--exclude", "never")
     _arrive(project, "b2", "1, 2, false, null", "2, 2, true, null", "4, 1, false, null", "1, 2, null, -1", "1, 3, null, 1")
     return project
 
@@ -80,7 +73,7 @@ def _said(project: DbtProject, operation: str, **arguments) -> list[str]:
 
 
 def _check_counts(project: DbtProject, figures: dict[str, dict], ledgers: list[str]) -> None:
-    """Compare what is known without a scan with what a scan counts."""
+    """Compare what is known with what a scan counts."""
     # of a batch without rows Delta and Iceberg have a row of nothing, without a key
     counted = " union all ".join(
         f"select '{name}', count(*), count_if(ledger_sign = 0), (select count(*) from live_{name})"
@@ -94,7 +87,7 @@ def _check_counts(project: DbtProject, figures: dict[str, dict], ledgers: list[s
         assert {figure: figures[name][figure] for figure in known} == known, name
 
 
-def test_figures_are_known_without_a_scan(status, ledgers, capsys) -> None:
+def test_figures_are_what_a_scan_counts(status, ledgers, capsys) -> None:
     with_blocks = [name for name in ledgers if name != "whole"]  # the runs of that one read the whole stage
     figures = _figures(status, capsys)
     assert list(figures) == sorted([*ledgers, "never"])
@@ -109,7 +102,6 @@ def test_figures_are_known_without_a_scan(status, ledgers, capsys) -> None:
     assert figures["orders"]["lag_batches"] == 1 and figures["orders"]["last_rejects"] == 0 and figures["orders"]["rejects"] == 1
     assert [(one["name"], one["batch"], one["lag_batches"]) for one in figures["orders"]["readers"]] == [
         ("by_id", 1, 1),
-        ("in_all", 1, 1),
     ]
     assert figures["winners"]["lag_batches"] is None
     # a batch that has nothing for a projection does not make it late
@@ -148,85 +140,46 @@ def test_a_table_of_all_ledgers_and_lines_of_one(status, ledgers, capsys) -> Non
     rows = {line[0]: line[1:] for line in lines}
     assert rows["never:"] == ["not", "built"] and rows["orders"] == [] and rows["unread"] == ["rows", "0"]
     table = {line[0]: line[1:] for line in lines[: len(ledgers) + 3]}
-    assert table["orders"][0] == "3" and table["orders"][2:] == ["0", "9", "2", "4", "3", "0", "1", "-"]
+    assert table["orders"][0] == "3" and table["orders"][2:] == ["0", "9", "2", "4", "3", "0", "1"]
     assert ["projection", "by_id", "has", "read", "up", "to", "batch", "2", "of", "3"] in lines
 
 
-# Limits of fail_if and other arguments of status, and what is said of them.
-LIMITS = [
-    ({"rejects": 0}, "status: orders: rejects is 1, above 0; winners: rejects is 1, above 0"),
-    ({"last_ties": 0}, "orders: last_ties is 1, above 0"),
-    ({"age_minutes": 60}, "status: never: it has no batch yet"),
-    ({"rejects": "many"}, "given: rejects: many"),
-    ({"dead_share": 0.4}, "orders: dead_share is 0.444, above 0.4"),
-    ({"rows": 1}, "fail_if takes numbers, 0 or more, of: unread_blocks, unread_rows, age_minutes"),
-    ({"findings": 0}, "fail_if of findings needs scan: true"),
-]
+# Wrong arguments of status, and what is said of them.
 WRONG_ARGUMENTS = [
     ({"model": "never"}, "model 'never': there is no table status.never yet: run the model first"),
     ({"format": "yaml"}, "status's format must be table or json; given: yaml"),
-    ({"scan": "yes"}, "status's scan must be true or false; given: yes"),
-    ({"fail_if": ["rejects"]}, "status's fail_if must be a mapping of figures to limits; given: ['rejects']"),
     ({"model": ["orders", "nobody"]}, "given: nobody"),
     ({"model": 5}, "given: 5"),
 ]
 
 
-def test_a_figure_above_its_limit_fails_and_names_the_ledger(status, capsys, full: bool) -> None:
-    """By default one limit and one wrong argument."""
-    limits = {"unread_blocks": 0, "age_minutes": 60, "lag_batches": 0, "rejects": 1, "dead_share": 0.7}
-    assert operate(status, "status", model=["orders", "signed"], fail_if=limits).success
-    given = [({"fail_if": limits}, words) for limits, words in LIMITS[: None if full else 1]]
-    for arguments, words in given + WRONG_ARGUMENTS[: None if full else 1]:
+def test_what_status_cannot_tell_is_an_error(status, capsys, full: bool) -> None:
+    """By default one wrong argument."""
+    for arguments, words in WRONG_ARGUMENTS[: None if full else 1]:
         capsys.readouterr()
         assert not operate(status, "status", **arguments).success
         assert words in " ".join(capsys.readouterr().out.split()), words
 
 
-def test_histories_are_those_of_all_ledgers_that_are_built(status, ledgers) -> None:
-    status.run("run", "--select", "all_histories", "two_histories")
-    batches = "select ledger, ledger_table, count(*), max(batch) from {} group by all order by 1"
-    found = status.rows(batches.format("all_histories"))
-    assert [row[:2] for row in found] == [(name, name) for name in ledgers]
-    assert status.rows(batches.format("two_histories")) == [row for row in found if row[0] == "orders"]
-    assert status.rows("select decisions['null_key'] from all_histories where ledger = 'orders' and batch = 1") == [(1,)]
-    said = " ".join(status.fails("run", "--select", *WRONG).split())
-    assert "histories takes a list of relations, such as [ref('orders')]; given: " in said
-    assert "model 'by_id': histories needs ledgers; this is a projection" in said
-
-
 WRONG_OF_OPTIMIZE = [
-    ({"dead_share": 2}, "optimize's dead_share must be a share of the rows, above 0 and up to 1; given: 2"),
+    ({"model": "by_id"}, "model 'by_id': optimize needs a ledger; this is a projection, which merges in its own runs"),
     ({"keep_batches": -1}, "optimize's keep_batches must be a number of batches, 0 or more; given: -1"),
-    ({"batches": 0}, "optimize's batches must be a number of batches, 1 or more; given: 0"),
     ({"dry_run": "yes"}, "optimize's dry_run must be true or false; given: yes"),
 ]
 
 
-def test_optimize_folds_what_is_due_and_says_why(status, ledgers, capsys, full: bool) -> None:
+def test_optimize_without_a_model_takes_every_ledger_that_is_built(status, ledgers, capsys, full: bool) -> None:
     before = {name: status.batches(name) for name in ledgers}
-    said = _said(status, "optimize", dead_share=0.42, dry_run=True)
-    due = "orders: due: batches after the base: 3 (limit 100), dead rows: 44.4 % (limit 42.0 %)"
-    assert f"{due} (dry run: nothing was changed)" in said
-    assert "whole: not due: batches after the base: 2 (limit 100), dead rows: 40.0 % (limit 42.0 %)" in said
-    assert "by_id: not due: batches after the base: 2 (limit 100)" in said
+    said = _said(status, "optimize", dry_run=True)
+    assert "orders: batches after the base to fold: 3 (dry run: nothing was changed)" in said
     assert "never: left out: it has not been built" in said
+    assert not any(line.startswith("by_id: ") for line in said), "projections merge in their own runs"
     assert {name: status.batches(name) for name in ledgers} == before
-    optimized = ["orders", "winners", "signed"]
-    if full:
-        assert _said(status, "optimize", model="whole", dry_run=True) == [
-            "whole: batches after the base to fold: 2 (dry run: nothing was changed)"
-        ]
-        _said(status, "optimize")
-        assert status.batches("signed")[0] < 0 and status.batches("orders") == before["orders"]
-        optimized = ledgers
-    # by default those of three batches, and one of which two rows in three are dead
-    _said(status, "optimize", model="all", batches=2 if full else 3)
-    assert all((status.batches(name)[0] < 0) == (name in optimized) for name in ledgers)
-    figures = _figures(status, capsys, scan=True, model=optimized)
-    _check_counts(status, figures | {"winners": figures["winners"] | {"live": None, "dead": None}}, optimized)
-    assert figures["winners"]["live"] == status.rows("select count(*) from live_winners")[0][0]
-    assert figures["orders"]["dead"] == 0 and figures["orders"]["findings"] == {} and figures["orders"]["bytes"] > 0
+    _said(status, "optimize")
+    assert {name: status.batches(name) for name in ledgers} == {name: [-before[name][-1]] for name in ledgers}
+    figures = _figures(status, capsys)
+    _check_counts(status, figures, ledgers)
+    assert figures["orders"]["dead"] == 0
     for arguments, words in WRONG_OF_OPTIMIZE[: None if full else 1]:
         assert not operate(status, "optimize", **arguments).success
         assert words in " ".join(capsys.readouterr().out.split()), words
@@ -234,10 +187,10 @@ def test_optimize_folds_what_is_due_and_says_why(status, ledgers, capsys, full: 
 
 @pytest.mark.full
 def test_what_comes_upon_a_base_is_counted_too(status, capsys) -> None:
+    names = ["orders", "winners"]
     before = status.batches("winners")[-1]
     for block, row in (("b9", "9, null, false, null"), ("b10", "1, 9, false, null")):
         _arrive(status, block, row)
-        status.run("run", "--select", "winners")
+        status.run("run", "--select", *names)
     assert status.batches("winners")[-1] == abs(before) + 2, "a block of bad rows alone is a batch without rows"
-    winners = _figures(status, capsys, scan=True, model="winners")["winners"]
-    assert winners["dead"] == 1 and winners["live"] == status.rows("select count(*) from live_winners")[0][0]
+    _check_counts(status, _figures(status, capsys, model=names), names)

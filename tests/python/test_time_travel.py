@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from support.lives import LEDGERS, SUMMED, live_project, stage
+from support.lives import LEDGERS, live_project, stage
 from support.targets import WITH_LOG
 
 pytestmark = pytest.mark.only(*WITH_LOG)
@@ -19,13 +19,13 @@ BATCHES = 4
 
 @pytest.fixture(scope="module")
 def travelled(make_project, target: str):
-    """A project of ledgers and projections after some batches; returns (project, {(table, batch): the format's version})."""
+    """A project of ledgers after some batches; returns (project, {(ledger, batch): the format's version})."""
     project, life = live_project(make_project, "travelled")
     versions = {}
     for batch in range(1, BATCHES + 1):
         stage(project, life.next_block())
         project.run("run")
-        for name in (*LEDGERS, *(f"sums_of_{ledger}" for ledger in SUMMED)):
+        for name in LEDGERS:
             versions[name, batch] = project.rows(VERSIONS[target].format(f"travelled.{name}"))[0][0]
     return project, versions
 
@@ -36,7 +36,7 @@ def _final(project, name: str, as_of: str = "none") -> str:
     return result.result.results[0].node.compiled_code
 
 
-@pytest.mark.parametrize("name", [*LEDGERS, *(f"sums_of_{ledger}" for ledger in SUMMED)])
+@pytest.mark.parametrize("name", LEDGERS)
 def test_the_formats_time_travel_agrees_with_as_of(travelled, name: str) -> None:
     project, versions = travelled
     seen = []

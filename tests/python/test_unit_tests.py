@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from support.dbt_project import FROM_DBT_1_10, REPOSITORY, DbtProject
+from support.dbt_project import REPOSITORY, DbtProject
 
-pytestmark = [pytest.mark.only("parquet"), FROM_DBT_1_10]  # SQL without tables
+pytestmark = pytest.mark.only("parquet")  # SQL without tables
 
 UNIT_TESTS = [
     test["name"]

@@ -14,8 +14,8 @@ from support.targets import TARGETS
 LEDGERS = {
     "kept": LEDGER,
     "forgetting": LEDGER | {"tombstone_retention": 2},
-    "shrinking": LEDGER | {"optimize": "auto"},
-    "patient": LEDGER | {"optimize": 0.9},
+    "shrinking": LEDGER | {"optimize_after": 2},
+    "patient": LEDGER | {"optimize_after": 9},
 }
 # Ledgers that only --full has.
 LATER = ("patient", "kept", "forgetting")
@@ -74,13 +74,12 @@ def _live(project: DbtProject, name: str) -> list[tuple]:
     return project.rows(f"select id, version from live_{name} order by id")
 
 
-def test_a_ledger_optimizes_itself_when_enough_of_it_is_dead(upkeep, ledgers: list[str]) -> None:
+def test_a_ledger_optimizes_itself_after_so_many_batches(upkeep, ledgers: list[str]) -> None:
     _fold(upkeep, "b", "(1, 6, true, 0), (3, 8, true, 0)", *ledgers)
     _fold(upkeep, "c", "(2, 9, false, 25)", *ledgers)
     for name in ledgers:
         assert _live(upkeep, name) == [(2, 9)], name
     rows = {name: upkeep.rows(f"select min(ledger_batch), count(*) from {name}")[0] for name in ledgers}
-    # after b four of seven rows are dead: two pairs of a state row and its cancel row
     assert all(rows[name] == (1, 9) for name in LATER if name in ledgers)
     assert rows["shrinking"] == (-2, 5)
 
@@ -129,21 +128,6 @@ def test_the_files_of_a_base_hold_ranges_of_keys_and_optimize_says_what_it_did(u
 def _check_sums(project: DbtProject) -> None:
     recomputed = "select id % 2 = 0, count(*), sum(amount), max(amount) from live_kept group by 1 order by 1"
     assert project.rows("select * from live_sums order by even") == project.rows(recomputed)
-
-
-@pytest.mark.full
-def test_the_parts_of_a_projection_are_merged_when_asked(upkeep) -> None:
-    parts = "select distinct ledger_batch from sums order by 1"
-    _fold(upkeep, "d", "(4, 1, false, 40), (2, 10, false, 26)", "kept", "sums")
-    last = upkeep.rows("select max(ledger_batch) from kept")[0][0]
-    _optimize(upkeep, "sums")
-    _check_sums(upkeep)
-    assert (-last,) in upkeep.rows(parts)
-    _fold(upkeep, "e", "(4, 2, true, 0), (5, 1, false, 50)", "kept", "sums")
-    _check_sums(upkeep)
-    _optimize(upkeep, "sums")
-    assert upkeep.rows(f"select count(*) from sums where ledger_batch between 1 and {last}") == [(0,)]
-    _check_sums(upkeep)
 
 
 @pytest.mark.full

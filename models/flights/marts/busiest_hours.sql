@@ -1,5 +1,5 @@
 with hours as (
-    select * from {{ collapsing.final(ref('departures_by_hour')) }}
+    select * from {{ ref('departures_by_hour') }}
 ),
 
 hours_of_day as (

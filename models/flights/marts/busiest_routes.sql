@@ -1,5 +1,5 @@
 with routes as (
-    select * from {{ collapsing.final(ref('flights_by_route')) }}
+    select * from {{ ref('flights_by_route') }}
 )
 
 select

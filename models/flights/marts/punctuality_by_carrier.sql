@@ -1,5 +1,5 @@
 with months as (
-    select * from {{ collapsing.final(ref('flights_by_carrier_month')) }}
+    select * from {{ ref('flights_by_carrier_month') }}
 ),
 
 airlines as (

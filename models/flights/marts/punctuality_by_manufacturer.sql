@@ -1,5 +1,5 @@
 with manufacturers as (
-    select * from {{ collapsing.final(ref('flights_by_manufacturer')) }}
+    select * from {{ ref('flights_by_manufacturer') }}
 )
 
 select

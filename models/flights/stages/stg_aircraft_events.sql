@@ -9,5 +9,5 @@ select
     model,
     seats,
     built_in,
-    _metadata.file_name as _block
+    regexp_extract(_metadata.file_path, '/landing/(.*)', 1) as _block
 from parquet.`{{ local }}/landing/aircraft_events`

@@ -15,5 +15,5 @@ select
     dep_delay,
     arr_delay,
     air_time,
-    _metadata.file_name as _block
+    regexp_extract(_metadata.file_path, '/landing/(.*)', 1) as _block
 from parquet.`{{ local }}/landing/flight_events`

@@ -81,7 +81,7 @@ class Kind:
         return ("final", "optimized") if self.engine else ("final",)
 
 
-KEY = {"key": ["stream", "id"], "block": "block", "order_by": "position", "count_decisions": False}
+KEY = {"key": ["stream", "id"], "block": "block", "order_by": "position"}
 KINDS = {
     "collapsing": Kind(
         "CollapsingMergeTree(sign) order by (stream, id)",

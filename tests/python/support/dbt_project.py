@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import pytest
 from dbt.cli.main import dbtRunner, dbtRunnerResult
 from dbt.contracts.graph.manifest import Manifest
-from dbt.version import __version__ as dbt_version
 from dbt_common.events.base_types import EventMsg
 from pyspark.sql import SparkSession
 
@@ -24,9 +22,9 @@ shortcuts.take()
 
 VIEW = "{{ config(materialized='view') }}\n"
 # Variables on which the names of tables depend: dbt asks for them when it parses. Others are looked up when a model runs.
-NAMING = ("collapsing_shard", "suffix")
-# Settings of a ledger of versioned events with deletes, which does without what it does not show here.
-LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block", "count_decisions": False}
+NAMING = ("suffix",)
+# Settings of a ledger of versioned events with deletes.
+LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 
 
 def model(body: str, settings: dict) -> str:
@@ -34,14 +32,9 @@ def model(body: str, settings: dict) -> str:
     return f"{{{{ config(meta={{'collapsing': {settings!r}}}) }}}}\n{{{{ collapsing.{body} }}}}\n"
 
 
-# The models of this repository give the arguments of generic tests as dbt does by default from 1.10.8 on.
-HAS_ARGUMENTS = tuple(int(part) for part in re.findall(r"\d+", dbt_version)[:3]) >= (1, 10, 8)
-FROM_DBT_1_10 = pytest.mark.skipif(not HAS_ARGUMENTS, reason="dbt before 1.10.8 reads no `arguments` of generic tests")
-
-
 def given(**arguments) -> dict:
-    """Return the arguments of a generic test in YAML, of which dbt before 1.10.8 makes no mapping of their own."""
-    return {"arguments": arguments} if HAS_ARGUMENTS else arguments
+    """Return the arguments of a generic test in YAML."""
+    return {"arguments": arguments}
 
 
 def values(rows: Iterable[tuple]) -> str:

@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable
 from support.dbt_project import VIEW, DbtProject, model, values
 
 SCHEMA = "position int, id int, version int, is_deleted boolean, amount int, sign int, block string"
-EVENTS = {"key": "id", "block": "block", "order_by": "position", "count_decisions": False}
+EVENTS = {"key": "id", "block": "block", "order_by": "position"}
 DELETES = EVENTS | {"is_deleted": "is_deleted"}
 LEDGERS = {
-    "versioned": DELETES | {"version": "version", "count_decisions": True},
+    "versioned": DELETES | {"version": "version"},
     "collapsed": DELETES | {"engine": "collapsing"},
     "replaced": DELETES | {"engine": "replacing", "version": "version"},
     "first": EVENTS | {"engine": "deduplicating"},
-    "signed": EVENTS | {"engine": "collapsing", "input": "signed", "sign": "sign", "count_decisions": True},
+    "signed": EVENTS | {"engine": "collapsing", "input": "signed", "sign": "sign"},
     "versioned_signed": EVENTS | {"input": "signed", "sign": "sign", "version": "version"},
 }
 SUMMED = ("versioned", "collapsed", "signed", "versioned_signed")

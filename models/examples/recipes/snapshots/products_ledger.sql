@@ -1,0 +1,8 @@
+{{ config(meta={'collapsing': {
+    'key': 'product_id',
+    'version': 'snapshot_on',
+    'is_deleted': 'is_deleted',
+    'block': '_block'
+}}) }}
+
+{{ collapsing.ledger(ref('products_stage')) }}

@@ -1,9 +1,0 @@
-{{ config(meta={'collapsing': {
-    'engine': 'versioned_collapsing',
-    'key': 'tailnum',
-    'version': 'changed_at',
-    'is_deleted': 'is_removed',
-    'block': '_block'
-}}) }}
-
-{{ collapsing.ledger(ref('stg_aircraft_events')) }}

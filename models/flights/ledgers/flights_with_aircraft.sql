@@ -1,5 +1,0 @@
-{{ config(meta={'collapsing': {
-    'join': {'aircraft': {'on': 'tailnum', 'columns': ['manufacturer', 'seats']}}
-}}) }}
-
-{{ collapsing.joined(ref('flights'), aircraft=ref('aircraft')) }}

@@ -1,0 +1,1 @@
+select * from {{ collapsing.final(ref('departures_by_hour_projection')) }}

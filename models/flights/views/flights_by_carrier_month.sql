@@ -1,0 +1,1 @@
+select * from {{ collapsing.final(ref('flights_by_carrier_month_projection')) }}

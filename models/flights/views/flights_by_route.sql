@@ -1,0 +1,1 @@
+select * from {{ collapsing.final(ref('flights_by_route_projection')) }}

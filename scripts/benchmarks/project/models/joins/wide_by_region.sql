@@ -1,3 +1,0 @@
-{{ config(file_format=target.name, meta={'collapsing': {
-    'group_by': ['region'], 'measures': {'n': 'count(*)', 'metric1': 'sum(metric1)', 'metric2': 'sum(metric2)'}}}) }}
-{{ collapsing.projection(ref('wide')) }}

@@ -1,2 +1,0 @@
-{{ config(materialized='view') }}
-select * from {{ source('staged', 'sharded') }}

@@ -1,0 +1,57 @@
+-- The sums are what the live orders give, joined with the live customers and aggregated.
+
+with orders_events as (
+    select
+        *,
+        row_number() over (partition by order_id order by updated_at desc, is_deleted desc) as place
+    from {{ ref('orders_blocks') }}
+    where step <= {{ var('examples_step', 99) }}
+),
+
+orders as (
+    select * from orders_events
+    where place = 1 and is_deleted = 0
+),
+
+customers_events as (
+    select
+        *,
+        row_number() over (partition by customer_id order by changed_at desc, is_deleted desc) as place
+    from {{ ref('customers_blocks') }}
+    where step <= {{ var('examples_step', 99) }}
+),
+
+customers as (
+    select * from customers_events
+    where place = 1 and is_deleted = 0
+),
+
+actual as (
+    select
+        country,
+        orders,
+        amount
+    from {{ ref('orders_by_country') }}
+),
+
+expected as (
+    select
+        customers.country,
+        count(*) as orders,
+        sum(orders.amount) as amount
+    from orders
+    left join customers on orders.customer_id = customers.customer_id
+    group by customers.country
+)
+
+(
+    select * from actual
+    except all
+    select * from expected
+)
+union all
+(
+    select * from expected
+    except all
+    select * from actual
+)
