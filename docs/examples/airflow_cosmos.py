@@ -1,7 +1,8 @@
 """Airflow with Cosmos: a task for each model, so that a projection that fails is tried again by itself.
 
 Needs astronomer-cosmos, and a dbt project whose target is a server (Thrift or Spark Connect): with Spark inside of dbt each
-task would start it anew. DBT_PROJECT_DIR is the project's folder, parsed before (`dbt parse`).
+task would start it anew. DBT_PROJECT_DIR is the project's folder, parsed before (`dbt parse`), with limits.py of
+scheduling.md in it.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from airflow.sdk import DAG
 from cosmos import DbtTaskGroup, ExecutionConfig, LoadMode, ProfileConfig, ProjectConfig, RenderConfig, TestBehavior
 
 PROJECT = Path(os.environ.get("DBT_PROJECT_DIR", "/srv/shop"))
-LIMITS = "{unread_blocks: 20, lag_batches: 5, last_rejects: 0}"
 
 with DAG(
     "shop_by_model",
@@ -40,7 +40,7 @@ with DAG(
     )
     status = BashOperator(
         task_id="status",
-        bash_command=f"cd {PROJECT} && dbt --quiet run-operation collapsing.status --args '{{fail_if: {LIMITS}}}'",
+        bash_command=f"cd {PROJECT} && dbt --quiet run-operation collapsing.status --args '{{format: json}}' | python limits.py",
         retries=0,
         trigger_rule="all_done",
     )

@@ -1,7 +1,7 @@
 """Airflow with plain operators: fold every five minutes, look after the ledgers, optimize once a day.
 
-Needs apache-airflow, and on the worker a dbt project with the package `collapsing`. DBT_PROJECT_DIR is its folder. The pool is
-created once: `airflow pools set shop_dbt 1 "one dbt command at a time"`.
+Needs apache-airflow, and on the worker a dbt project with the package `collapsing`. DBT_PROJECT_DIR is its folder, which
+also has limits.py of scheduling.md. The pool is created once: `airflow pools set shop_dbt 1 "one dbt command at a time"`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,7 @@ from airflow.sdk import DAG
 PROJECT = os.environ.get("DBT_PROJECT_DIR", "/srv/shop")
 DBT = f"cd {PROJECT} && dbt --no-use-colors"
 LEDGERS = "config.materialized:incremental_ledger"
-ALL = f"{LEDGERS} config.materialized:incremental_joined config.materialized:incremental_projection"
-# Limits of collapsing.status. A run that is late by one turn is no alarm.
-LIMITS = "{unread_blocks: 20, lag_batches: 5, last_rejects: 0}"
+ALL = f"{LEDGERS} config.materialized:incremental_projection"
 
 # A model that fails leaves its table as it was, or with the whole batch, so that trying again is safe. The next run recovers
 # from one that was killed, too, but on a server only after its lock is gone: retries fail until somebody has made sure that
@@ -45,10 +43,10 @@ with DAG(
         # an alarm, several times as long as the longest run: it kills dbt, and leaves the lock behind
         execution_timeout=dt.timedelta(hours=2),
     )
-    # fails where a figure is above its limit: Airflow's own alerts on failure tell of rejects and of ledgers that are late
+    # fails where a figure is above its limit: Airflow's own alerts on failure tell of ledgers that are late
     status = BashOperator(
         task_id="status",
-        bash_command=f"{DBT} --quiet run-operation collapsing.status --args '{{fail_if: {LIMITS}}}'",
+        bash_command=f"{DBT} --quiet run-operation collapsing.status --args '{{format: json}}' | python limits.py",
         retries=0,
         trigger_rule="all_done",
     )
@@ -65,7 +63,7 @@ with DAG(
     # both go before the folds that wait for the pool's slot
     BashOperator(
         task_id="optimize",
-        bash_command=f"{DBT} run-operation collapsing.optimize --args '{{dead_share: 0.3, batches: 200}}'",
+        bash_command=f"{DBT} run-operation collapsing.optimize",
         priority_weight=10,
     )
     BashOperator(
