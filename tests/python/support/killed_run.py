@@ -22,7 +22,7 @@ def _run(project: DbtProject, ledgers: list[str], *arguments: str) -> None:
 
 
 def _optimize(project: DbtProject, ledgers: list[str]) -> None:
-    for name in built(ledgers):
+    for name in ledgers:
         project.run("run-operation", "collapsing.optimize", "--args", json.dumps({"model": name}))
 
 
