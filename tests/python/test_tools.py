@@ -123,8 +123,8 @@ def told(full: bool) -> Told:
         blocks.append(("b5", 5, 1))
     batches += [(first, 1, 2, 1, 0, None), (first + 1, None, 0, 0, 1, first), (first + 2, 1, 2, 1, 0, None)]
     blocks.append(("b6", first + 2, 2))
-    aside = [(None, 61, "b6", "null_key", "b6", number) for number in (first, first + 2)]
-    return Told(batches, blocks, [(None, 30, "b1", "null_key", "b1", 1), *aside, (1, 0, "b3", "null_version", "b3", 3)])
+    again = (None, 61, "b6", "null_key", "b6", first + 2)
+    return Told(batches, blocks, [(None, 30, "b1", "null_key", "b1", 1), again, (1, 0, "b3", "null_version", "b3", 3)])
 
 
 def test_views_of_a_ledger_follow_it_batch_by_batch(undone, told) -> None:
