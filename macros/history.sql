@@ -1,16 +1,17 @@
 {% macro history(ledger) %}
     {% if not collapsing._knows_models() %}{{ return(ledger) }}{% endif %}
     {% do collapsing._asked_ledger('history', ledger) %}
-    {% set columns = [] %}
-    {% for name, dtype in {
-        'batch': 'int', 'blocks': 'bigint', 'rows_read': 'bigint', 'decisions': 'map<string, bigint>', 'states': 'bigint',
-        'cancels': 'bigint', 'tombstones': 'bigint', 'undoes': 'int', 'seconds': 'double', 'run_id': 'string', 'finished_at': 'timestamp'
-    }.items() %}
-        {% do columns.append({'name': name, 'dtype': dtype}) %}
-    {% endfor %}
-    {% if load_relation(collapsing._beside(ledger, 'manifest')) is none %}{{ return(collapsing._no_rows(columns)) }}{% endif %}
-    {% set names = columns[1:] | map(attribute='name') | list %}
-    {{ return(
-        '(select ledger_batch as batch, ' ~ collapsing._column_list(names) ~ ' from ' ~ collapsing._history_rows(ledger) ~ ')'
-    ) }}
+    {% set counts = 'map<string,bigint>' %}
+    {{ return(collapsing._from_notes(ledger, 'commit', [
+        {'name': 'batch', 'dtype': 'int', 'sql': 'batch'},
+        {'name': 'act', 'dtype': 'string', 'sql': 'act'},
+        {'name': 'run_id', 'dtype': 'string', 'sql': 'run_id'},
+        {'name': 'started_at', 'dtype': 'timestamp', 'sql': 'started_at'},
+        {'name': 'blocks', 'dtype': 'bigint', 'sql': 'coalesce(blocks, 0)'},
+        {'name': 'rows_read', 'dtype': 'bigint', 'sql': 'coalesce(rows_read, 0)'},
+        {'name': 'decisions', 'dtype': counts, 'sql': "coalesce(decisions, from_json('{}', '" ~ counts ~ "'))"},
+        {'name': 'states', 'dtype': 'bigint', 'sql': 'states'},
+        {'name': 'cancels', 'dtype': 'bigint', 'sql': 'cancels'},
+        {'name': 'tombstones', 'dtype': 'bigint', 'sql': 'tombstones'}
+    ])) }}
 {% endmacro %}

@@ -12,18 +12,18 @@
     {% if load_relation(stage) is none %}
         {{ return('-- the stage is not there yet: what a run appends is shown once it is\n' ~ query) }}
     {% endif %}
-    {% set columns, batches = collapsing._stage_columns(query, settings), collapsing._batches_of(this) %}
-    {% if batches and collapsing._awaits_columns(this) %}
+    {% set columns, table = collapsing._stage_columns(query, settings), collapsing._table(this) %}
+    {% set names = collapsing._kept_columns(columns, settings) | map(attribute='name') | map('lower') %}
+    {% if table and names | reject('in', table.columns | map(attribute='name') | map('lower') | list) | list %}
         {{ return('-- its table does not have all columns of the stage yet: what a run appends is shown once it has\n' ~ query) }}
     {% endif %}
-    {% set manifest = collapsing._manifest_of(this, batches, with_blocks=true) %}
+    {% set notes = collapsing._notes_of(table) %}
     {% set takes = 'not (' ~ collapsing._sql_is_bad(settings) ~ ')' %}
-    {% if manifest.folded %}
-        {% set takes = takes ~ ' and (' ~ collapsing._sql_is_unread(settings, columns, manifest.folded) ~ ')' %}
+    {% if notes.folded %}
+        {% set takes = takes ~ ' and (' ~ collapsing._sql_is_unread(settings, columns, notes.folded) ~ ')' %}
     {% endif %}
-    {% set number = 1 + (batches.last if batches else 0) %}
-    {% set batch = {'number': number, 'takes': takes, 'rows': 0, 'bounds': none, 'voided': manifest.voided} %}
-    {{ return(collapsing._fold(stage, this if batches else none, settings, columns, batch)) }}
+    {% set batch = {'takes': takes, 'rows': 0, 'visible': collapsing._sql_is_visible(table) if table else none} %}
+    {{ return(collapsing._fold(stage, table.relation if table else none, settings, columns, batch)) }}
 {% endmacro %}
 
 

@@ -1,14 +1,13 @@
 """A page about the ledgers of a dbt project: one HTML file that can be read without a network.
 
-It asks dbt, in this process, for what the macros `history`, `final`, `changes` and `rejects` return, and writes nothing to the
-project's tables.
+It asks dbt, in this process, for what the operation `status` and the macros `history`, `final`, `changes` and `rejects` return,
+and writes nothing to the project's tables.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
 import time
 from pathlib import Path
@@ -19,7 +18,7 @@ import charts
 import pages
 
 SHOWN = 90  # batches in a chart
-SLOW = 3  # times the median: such a batch is named
+RUNS = ("run", "full_refresh", "undone")  # acts that read blocks
 DECISIONS = [
     ("applied", "blue", "changed the state of its key"),
     ("duplicate", "grey", "a copy of the newest event of its key, or of a row of its batch"),
@@ -44,8 +43,13 @@ class Project:
         for name in ("profiles_dir", "profile", "target", "vars"):
             if getattr(arguments, name):
                 self.options += [f"--{name.replace('_', '-')}", str(getattr(arguments, name))]
-        self.runner = dbtRunner()  # not with the manifest: dbt would add each inline query to it
+        self.printed: list[str] = []  # what Jinja has printed
+        self.runner = dbtRunner(callbacks=[self._hear])  # not with the manifest: dbt would add each inline query to it
         self.manifest = self.invoke("parse")
+
+    def _hear(self, event: Any) -> None:
+        if event.info.name == "PrintEvent":
+            self.printed.append(event.info.msg)
 
     def invoke(self, *command: str) -> Any:
         """Run a dbt command and give its result. ReportError with dbt's words when it fails."""
@@ -61,6 +65,12 @@ class Project:
         """Run a query in which ref() and macros are known, and give its rows."""
         shown = self.invoke("show", "--inline", sql, "--limit", "-1").results[0].agate_table
         return [dict(zip(shown.column_names, row, strict=True)) for row in shown.rows]
+
+    def status(self, name: str) -> dict[str, Any]:
+        """Return what the operation `status` tells of a ledger."""
+        self.printed.clear()
+        self.invoke("run-operation", "collapsing.status", "--args", json.dumps({"model": name, "format": "json"}))
+        return json.loads(self.printed[-1])[0]
 
     def models(self, kind: str) -> dict[str, Any]:
         """Return the nodes of models by name, those of the materialization `incremental_<kind>`; of versions the latest."""
@@ -84,58 +94,37 @@ class Project:
 def figures_of(project: Project, name: str) -> dict[str, Any]:
     """Ask for all that the page says about a ledger."""
     ref = f"ref('{name}')"
-    ledger = project.models("ledger")[name]
-    key = ledger.config.meta["collapsing"]["key"]
-    key = key if isinstance(key, str) else key[0]
+    status = project.status(name)
     history = project.rows(
-        "select batch, blocks, rows_read, to_json(decisions) as decisions, states, cancels, tombstones, undoes, seconds,"
-        f" date_format(finished_at, 'yyyy-MM-dd HH:mm') as finished_at from {{{{ collapsing.history({ref}) }}}} order by batch"
+        "select batch, act, blocks, rows_read, to_json(decisions) as decisions, states, cancels, tombstones,"
+        f" date_format(started_at, 'yyyy-MM-dd HH:mm') as started_at from {{{{ collapsing.history({ref}) }}}} order by batch"
     )
     [sizes] = project.rows(
         "select count(*) as stored, count_if(ledger_sign = 0) as tombstones,"
         f" (select count(*) from {{{{ collapsing.final({ref}) }}}}) as live from {{{{ collapsing.changes({ref}, after=0) }}}}"
-        f" where `{key}` is not null"  # the row that stands for a batch without rows has no key
     )
-    readers = [other for other, node in project.models("projection").items() if ledger.unique_id in node.depends_on.nodes]
-    projections = [project.rows(lag_of(name, other)) + [other] for other in (project.built(readers) if readers else [])]
+    built = [reader for reader in status["readers"] if reader["batch"] is not None]
     return {
         "history": [dict(row, decisions=counted(row["decisions"])) for row in history],
         "sizes": sizes,
-        "projections": [(name, found["read"], found["behind"], found["groups"]) for found, name in projections],
+        "projections": [(one["name"], one["batch"], one["lag_batches"], groups_of(project, one["name"])) for one in built],
         "rejects": rejects_of(project, name),
         "storage": storage_of(project, name),
+        "compacted": status["compacted"],
     }
 
 
-def lag_of(ledger: str, projection: str) -> str:
-    """Return the query of how far a projection has read; batches that have nothing for it do not count."""
-    return (
-        f"with own as (select coalesce(max(abs(ledger_batch)), 0) as read from {{{{ ref('{projection}') }}}}) "
-        "select max(own.read) as read, count(distinct changed.ledger_batch) as behind, "
-        f"(select count(*) from {{{{ collapsing.final(ref('{projection}')) }}}}) as groups "
-        f"from own left join {{{{ collapsing.changes(ref('{ledger}'), after=0) }}}} as changed "
-        "on abs(changed.ledger_batch) > own.read and changed.ledger_sign <> 0"
-    )
+def groups_of(project: Project, projection: str) -> int:
+    """Count the groups of a projection."""
+    [found] = project.rows(f"select count(*) as found from {{{{ collapsing.final(ref('{projection}')) }}}}")
+    return int(found["found"])
 
 
 def rejects_of(project: Project, name: str) -> list[tuple[str, int]]:
-    """Count the rejected rows, by reason; none if there is no such table."""
-    if "on_bad_rows" not in str(project.models("ledger")[name].config.meta):
-        return []
-    relation = f"{{{{ collapsing.rejects(ref('{name}')) }}}}"
-    column = "ledger_reason" if "ledger_reason" in columns_of(project, relation) else "reason"
-    return [
-        (row["reason"], int(row["found"]))
-        for row in project.rows(
-            f"select {column} as reason, count(*) as found from {relation} group by {column} order by found desc"
-        )
-    ]
-
-
-def columns_of(project: Project, relation: str) -> list[str]:
-    """Return the names of a relation's columns."""
-    shown = project.invoke("show", "--inline", f"select * from {relation} where false", "--limit", "-1").results[0].agate_table
-    return list(shown.column_names)
+    """Count the rejected rows, by reason."""
+    rejects = f"{{{{ collapsing.rejects(ref('{name}')) }}}}"
+    rows = project.rows(f"select reason, count(*) as found from {rejects} group by reason order by found desc")
+    return [(row["reason"], int(row["found"])) for row in rows]
 
 
 def storage_of(project: Project, name: str) -> list[dict[str, Any]]:
@@ -165,20 +154,20 @@ def counted(decisions: str | None) -> dict[str, int]:
 
 def sections_of(name: str, found: dict[str, Any]) -> list[str]:
     """Return the parts of the page about a ledger."""
-    history, shown = found["history"], found["history"][-SHOWN:]
+    runs = [row for row in found["history"] if row["act"] in RUNS]
+    shown = runs[-SHOWN:]
     labels = [str(row["batch"]) for row in shown]
-    left_out = f" The last {SHOWN} of {len(history)} batches." if len(history) > SHOWN else ""
+    left_out = f" The last {SHOWN} of {len(runs)} batches." if len(runs) > SHOWN else ""
     parts = [pages.section(name, overview(found))]
     parts.append(pages.section(f"{name}: live and dead rows", *live_and_dead(found, shown, labels, left_out)))
     if any(sum(row["decisions"].values()) for row in shown):
         parts.append(pages.section(f"{name}: what became of the rows", *decided(shown, labels, left_out)))
-    parts.append(pages.section(f"{name}: seconds", *seconds(shown, labels, left_out)))
     if found["projections"]:
         columns = ["projection", "has read up to batch", "batches behind", "groups"]
         rows = [(one, int(read or 0), int(behind), int(groups)) for one, read, behind, groups in found["projections"]]
         parts.append(pages.section(f"{name}: projections", pages.table(columns, rows)))
     if found["storage"]:
-        parts.append(pages.section(f"{name}: storage", *storage(found["storage"])))
+        parts.append(pages.section(f"{name}: storage", *storage(found["storage"], int(found["compacted"]))))
     if found["rejects"]:
         parts.append(pages.section(f"{name}: rejected rows", pages.table(["reason", "rows"], found["rejects"])))
     return parts
@@ -186,18 +175,16 @@ def sections_of(name: str, found: dict[str, Any]) -> list[str]:
 
 def overview(found: dict[str, Any]) -> str:
     """Return the tiles."""
-    history, sizes = found["history"], found["sizes"]
+    runs, sizes = [row for row in found["history"] if row["act"] in RUNS], found["sizes"]
     stored, live, tombstones = (int(sizes[one] or 0) for one in ("stored", "live", "tombstones"))
     dead = stored - live - tombstones
-    timed = [float(row["seconds"]) for row in history if row["seconds"] is not None]
     rejected = sum(rows for _, rows in found["rejects"])
     size = sum(int(row["bytes"]) for row in found["storage"])
     figures = [
-        ("batches", len(history), f"the last at {history[-1]['finished_at']}" if history else "", False),
+        ("batches", len(runs), f"the last at {runs[-1]['started_at']}" if runs else "", False),
         ("live rows", live, "", False),
         ("dead rows", dead, f"{dead / stored:.0%} of all rows" if stored else "", bool(stored) and dead / stored > 0.5),
         ("tombstones", tombstones, "deleted keys", False),
-        ("seconds per batch", statistics.median(timed) if timed else None, "median", False),
         ("rejected rows", rejected, "bad ones", rejected > 0),
     ]
     if found["projections"]:
@@ -227,16 +214,15 @@ def live_and_dead(found: dict[str, Any], shown: list, labels: list[str], left_ou
         pages.paragraph("Now. An optimize removes the dead rows.", "note"),
         charts.legend(now),
         charts.figure("Live and dead rows", charts.rows_of_bars(["rows"], now, [f"{stored:,}"])),
-        pages.paragraph("Rows that each batch appended." + left_out + undone(found["history"]), "note"),
+        pages.paragraph("Rows that each batch appended." + left_out + undone(shown), "note"),
         charts.legend(appended),
         charts.figure("Rows appended by batch", charts.stacked_bars(labels, appended, "rows")),
     ]
 
 
-def undone(history: list[dict]) -> str:
+def undone(runs: list[dict]) -> str:
     """Say which batches no longer count, because they were undone."""
-    by = {int(row["undoes"]): int(row["batch"]) for row in history if row["undoes"] is not None}
-    names = [f"{batch} (by batch {undo})" for batch, undo in sorted(by.items())]
+    names = [str(row["batch"]) for row in runs if row["act"] == "undone"]
     return f" Undone: {', '.join(names)}." if names else ""
 
 
@@ -252,53 +238,20 @@ def decided(shown: list, labels: list[str], left_out: str) -> list[str]:
     ]
 
 
-def seconds(shown: list, labels: list[str], left_out: str) -> list[str]:
-    """Draw the seconds of each batch, and name those that took much longer than most."""
-    timed = [float(row["seconds"] or 0) for row in shown]
-    median = statistics.median([one for one in timed if one] or [0])
-    slow = [row for row in shown if median and float(row["seconds"] or 0) > SLOW * median]
-    usual = [one if one <= SLOW * median else 0 for one in timed]
-    longer = [one if one > SLOW * median else 0 for one in timed]
-    bars = [charts.Series("usual", "blue", usual), charts.Series(f"more than {SLOW} times the median", "red", longer)]
-    words = "From the start of the model until its rows were about to be appended: the append itself is not in it."
-    parts = [
-        pages.paragraph(words + left_out, "note"),
-        charts.legend(bars) if slow else "",
-        charts.figure("Seconds by batch", charts.stacked_bars(labels, bars, "seconds")),
-    ]
-    if slow:
-        columns = ["batch", "finished at", "seconds", "blocks", "rows read", "rows appended", "why, perhaps"]
-        parts.append(pages.table(columns, [slow_row(row, shown) for row in slow]))
-    return parts
-
-
-def slow_row(row: dict, shown: list) -> tuple:
-    """Return a slow batch with what is known of it."""
-    appended = sum(int(row[one] or 0) for one in ("states", "cancels", "tombstones"))
-    usual = statistics.median([int(other["rows_read"] or 0) for other in shown])
-    if row["batch"] == 1:
-        why = "the first batch: tables are created, and Spark may just have started"
-    elif usual and int(row["rows_read"] or 0) > SLOW * usual:
-        why = f"{int(row['rows_read']) / usual:.0f} times the usual number of rows"
-    else:
-        why = "its rows do not explain it: a new process, an optimize at its end, or a busy machine"
-    blocks, rows = int(row["blocks"] or 0), int(row["rows_read"] or 0)
-    return int(row["batch"]), row["finished_at"], float(row["seconds"]), blocks, rows, appended, why
-
-
-def storage(batches: list[dict]) -> list[str]:
-    """Draw the bytes of the base and of the batches after it."""
-    base = [row for row in batches if int(row["batch"]) < 0]
-    later = [row for row in batches if int(row["batch"]) > 0]
-    rows = [("base", base), ("batches after it" if base else "batches", later)]
-    rows = [(label, one) for label, one in rows if one]
+def storage(batches: list[dict], compacted: int) -> list[str]:
+    """Draw the bytes of the compacted batch, of those after it, and of what no reader sees any more."""
+    kinds: dict[str, list[dict]] = {"compacted": [], "batches": [], "no longer read": []}
+    for row in batches:
+        number = int(row["batch"])
+        kinds["compacted" if number == -compacted else "batches" if number > compacted else "no longer read"].append(row)
+    rows = [(label, one) for label, one in kinds.items() if one]
     series = [charts.Series("bytes", "blue", [sum(int(row["bytes"]) for row in one) for _, one in rows])]
     notes = [
         f"{in_bytes(sum(int(row['bytes']) for row in one))}, {counted_as(sum(int(row['files']) for row in one), 'file')}, "
         f"{counted_as(sum(int(row['stored']) for row in one), 'row')}"
         for _, one in rows
     ]
-    return [charts.figure("Bytes of base and batches", charts.rows_of_bars([label for label, _ in rows], series, notes))]
+    return [charts.figure("Bytes by kind of batch", charts.rows_of_bars([label for label, _ in rows], series, notes))]
 
 
 def counted_as(number: int, noun: str) -> str:
@@ -342,7 +295,7 @@ def main() -> int:
                 raise ReportError(f"not built yet, so that there is nothing to report: {', '.join(missing)}")
             print(f"Left out, not built yet: {', '.join(missing)}", file=sys.stderr)
         sections = [part for name in built for part in sections_of(name, figures_of(project, name))]
-        lead = "What the ledgers hold, what became of the events, how far the projections have read, and what each batch took."
+        lead = "What the ledgers hold, what became of the events, and how far the projections have read."
         made = (
             f"Made on {time.strftime('%Y-%m-%d %H:%M')} in {time.perf_counter() - started:.0f} seconds, "
             f"from the tables of the project {project.manifest.metadata.project_name}."

@@ -22,7 +22,7 @@ with DAG(
     schedule="*/15 * * * *",
     start_date=dt.datetime(2026, 1, 1),
     catchup=False,
-    # Two runs of one ledger would meet, and the second fail. Let the DAG of an optimize share a pool with these tasks.
+    # Two runs of one ledger would meet, and one be refused. Let the DAG of an optimize share a pool with these tasks.
     max_active_runs=1,
     default_args={"retries": 3, "retry_delay": dt.timedelta(minutes=1)},
 ) as dag:

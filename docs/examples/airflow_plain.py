@@ -17,11 +17,8 @@ DBT = f"cd {PROJECT} && dbt --no-use-colors"
 LEDGERS = "config.materialized:incremental_ledger"
 ALL = f"{LEDGERS} config.materialized:incremental_projection"
 
-# A model that fails leaves its table as it was, or with the whole batch, so that trying again is safe. The next run recovers
-# from one that was killed, too, but on a server only after its lock is gone: retries fail until somebody has made sure that
-# its last statement has ended, and has called collapsing.unlock, or until the lock is older than the variable
-# collapsing_lock_timeout_hours (6).
-# The pool has one slot, so that the tasks of both DAGs take turns: an optimize leaves out a ledger that is being written.
+# A model that fails or is killed leaves its table as it was, or with the whole batch, so that trying again is safe.
+# The pool has one slot, so that the tasks of both DAGs take turns: on Delta and Iceberg a run beside an optimize may be refused.
 DEFAULTS = {
     "pool": "shop_dbt",
     "retries": 3,
@@ -40,7 +37,7 @@ with DAG(
     run = BashOperator(
         task_id="run",
         bash_command=f"{DBT} run --select {LEDGERS}+",
-        # an alarm, several times as long as the longest run: it kills dbt, and leaves the lock behind
+        # several times as long as the longest run: it kills dbt, and the next run goes on
         execution_timeout=dt.timedelta(hours=2),
     )
     # fails where a figure is above its limit: Airflow's own alerts on failure tell of ledgers that are late

@@ -19,8 +19,7 @@ LEDGERS = "config.materialized:incremental_ledger"
 LIMITS = {"unread_blocks": 20, "lag_batches": 5}
 
 
-# A run that meets another one on a ledger fails at once and has changed nothing: trying again is safe. On a server the lock of
-# a run that was killed outlasts the retries: see "A run that is cancelled" in scheduling.md.
+# A run that meets another one on a ledger is refused and has changed nothing: trying again is safe, after a kill too.
 @dbt_assets(
     manifest=PROJECT.manifest_path,
     select=f"{LEDGERS}+",

@@ -95,7 +95,8 @@
 {# Returns the columns of a ledger's table, in its order: those that it keeps of the stage, then the system columns. #}
 {% macro _ledger_columns(columns, settings, relation) %}
     {% set place = [{'name': 'ledger_place', 'dtype': 'int'}] if collapsing._engine(settings).keeps_every_row else [] %}
-    {% set system = [{'name': 'ledger_sign', 'dtype': 'tinyint'}, {'name': 'ledger_block', 'dtype': 'string'}]
-        + place + [{'name': 'ledger_batch', 'dtype': 'int'}] %}
+    {% set system = [
+        {'name': 'ledger_sign', 'dtype': 'tinyint'}, {'name': 'ledger_block', 'dtype': 'string'}, {'name': 'ledger_note', 'dtype': 'string'}
+    ] + place + [{'name': 'ledger_batch', 'dtype': 'int'}] %}
     {{ return(collapsing._stored_columns(collapsing._kept_columns(columns, settings) + system, relation)) }}
 {% endmacro %}

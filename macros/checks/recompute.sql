@@ -1,18 +1,17 @@
 {#
     Returns a query of the groups in which a projection is not the plain aggregate of its ledger: `only_in` ('actual' for the
-    projection's own row, 'expected' for the aggregate's), group columns, measures; the groups in order. Of both it reads the batches that
-    are there now: a run may append others meanwhile.
+    projection's own row, 'expected' for the aggregate's), group columns, measures; the groups in order. Of both it reads the
+    batches that the projection has read now: a run may append others meanwhile.
 
     projection  relation of the projection
     node        its node in the graph
     tolerance   the share of its value by which a float measure may differ
 #}
 {% macro _differs_from_recompute(projection, node, tolerance) %}
-{%- set settings = collapsing._projection_settings(node) -%}
+{%- set settings, table = collapsing._projection_settings(node), collapsing._table(projection) -%}
 {%- set groups = settings.group_by.keys() | list -%}
-{%- set read = collapsing._batches_of(projection) -%}
-{%- set partials = collapsing._visible_rows(projection, read.last if read else none) -%}
-{%- set merged = collapsing._final_of_projection(projection, settings, collapsing._types_of(projection), partials) -%}
+{%- set partials = '(select * from ' ~ collapsing._visible_rows(projection) ~ ' where ledger_batch <= ' ~ table.last ~ ')' -%}
+{%- set merged = collapsing._final_of_projection(projection, settings, collapsing._types_among(table.columns), partials) -%}
 {%- set same = collapsing._same_group(groups, settings.measures, merged, tolerance) -%}
 with
 
@@ -28,7 +27,7 @@ live as (
         {{ sql }} as ledger_group_{{ loop.index }},
         {%- endfor %}
         *
-    from {{ collapsing._final_of_source(projection, node, read) }}
+    from {{ collapsing._final_of_source(node, table) }}
 ),
 
 -- their aggregate, from nothing
@@ -69,22 +68,20 @@ order by {{ collapsing._column_list(groups + ['only_in']) }}
 {% endmacro %}
 
 
-{# Returns the final of the ledger that a projection was built from, with --defer that of another environment, as of `read`. #}
-{% macro _final_of_source(projection, node, read) %}
+{#
+    Returns the final of the ledger that a projection reads, with --defer that of another environment where there is no other,
+    as of the last batch that it has read. Batches that the ledger does not have are for the caller to find. `table` is the
+    projection's handle.
+#}
+{% macro _final_of_source(node, table) %}
     {% set ledger = collapsing._sources_of(node)[0] %}
-    {% set own, deferred = collapsing._relation_if_any(ledger), ledger.defer_relation %}
-    {% set other = collapsing._relation_if_any(deferred) if deferred else none %}
-    {% set is_of_other = other and collapsing._is_built_from(projection, other)
-        and not (own is not none and collapsing._is_built_from(projection, own)) %}
-    {% set source = other if is_of_other else collapsing._built_relation(ledger) %}
-    {% set batches = collapsing._batches_of(source) %}
-    {% if not batches or (flags.EMPTY and not read) %}
-        {{ return('(select * from ' ~ collapsing.final(source) ~ ' where false)') }}
+    {% set is_deferred = ledger.defer_relation and collapsing._relation_if_any(ledger) is none %}
+    {% set source = collapsing._built_relation(ledger.defer_relation if is_deferred else ledger) %}
+    {% if table.compacted is not none %}
+        {{ return(collapsing.final(source, as_of=[table.last, collapsing._table(source).last] | min)) }}
     {% endif %}
-    {#- a projection that has read nothing shows nothing, which is right of an empty ledger alone -#}
-    {% if not read %}{{ return(collapsing.final(source)) }}{% endif %}
-    {#- rows of batches that the ledger does not have are for the caller to find -#}
-    {{ return(collapsing.final(source, as_of=[read.last, batches.last] | min)) }}
+    {#- a projection that has read nothing shows nothing, which is right of an empty ledger alone, and under --empty -#}
+    {{ return('(select * from ' ~ collapsing.final(source) ~ (' where false)' if flags.EMPTY else ')')) }}
 {% endmacro %}
 
 
@@ -99,7 +96,7 @@ order by {{ collapsing._column_list(groups + ['only_in']) }}
             {% do parts.append(exact) %}
         {% else %}
             {#- relative to the smaller one: an infinite or NaN bound would let everything pass. Not below 1: a sum that is 0 may
-                keep a residue of what was taken back -#}
+                keep a residue of what was cancelled -#}
             {% set bound = tolerance ~ 'D * greatest(1D, least(abs(' ~ one ~ '), abs(' ~ other ~ ')))' %}
             {% do parts.append(
                 '(' ~ exact ~ ' or abs(' ~ one ~ ' - ' ~ other ~ ") < least(double('infinity'), " ~ bound ~ '))'
@@ -111,8 +108,9 @@ order by {{ collapsing._column_list(groups + ['only_in']) }}
 
 
 {#
-    Returns a query of what should not be in a ledger, one row per finding, as the test `collapsed` lists them. A surplus of
-    signed rows (ClickHouse's logical error) means that rows were inserted twice, or that some are missing.
+    Returns a query of what should not be in a ledger, one row per violation, as the test `collapsed` lists them. A surplus of
+    signed rows (ClickHouse's logical error) means that rows were inserted twice, or that some are missing. `ledger` is what can
+    stand behind `from` for its rows, `columns` are those of its table.
 #}
 {% macro _findings(ledger, settings, columns) %}
 {%- set key = collapsing._column_list(settings.key) -%}
@@ -154,9 +152,7 @@ from (
     from {{ ledger }}
     where ledger_sign <> -1
 )
-where
-    {{ adapter.quote(settings.key[0]) }} is not null
-    and struct({{ collapsing._column_list(settings.version) }}, ledger_sign = 0) <= ledger_before
+where struct({{ collapsing._column_list(settings.version) }}, ledger_sign = 0) <= ledger_before
 group by {{ key }}
 {%- endif %}
 {% endmacro %}

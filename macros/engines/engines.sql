@@ -6,7 +6,7 @@
         needs, ignores   settings beside `key` that it must have, and those that have no effect with it
         because          the reason of both, for messages
         looks_up         whether a batch needs the last state of its keys
-        unread           macro: a subquery of the unread rows with `ledger_skipped`, for rows that never apply; none where there are none
+        marks_skipped    macro: a subquery of the unread rows with `ledger_skipped`, for rows that never apply; none where there are none
         keeps_every_row  whether rows are appended as they are, and the live ones are determined when the ledger is read
         order            SQL by which the rows of a key in a batch count, the one that decides first; arrival settles the rest
         last_arrival     whether among equals the last to arrive decides, not the first

@@ -93,7 +93,7 @@
         ignores=['partition_by', 'tombstone_retention'],
         because='the newest version of a key is live, and a delete leaves no tombstone',
         order='ledger_skipped, ledger_delete, ' ~ collapsing._column_list(settings.version, suffix=' desc'),
-        unread=collapsing._skipped_events,
+        marks_skipped=collapsing._skipped_events,
         applies='incoming.ledger_delete\n            or incoming.ledger_deleted_in is not null'
             ~ '\n            or coalesce(last_state.ledger_sign, -1) = -1' ~ '\n            or ' ~ is_newer,
         sequence=['ledger_arrival', 'ledger_delete'] + settings.version,

@@ -1,28 +1,21 @@
 {#
     Returns a subquery of one row per key, what the key is after its events were folded one after another with the SQL of the
-    setting `combine`: its columns, the system columns of an event, `ledger_last_state` where the ledger was looked up, and
-    `ledger_applied`. The first event of a key, or the first after a delete, has no old row and is taken as it is. An event that the
+    setting `combine`: its columns, the system columns of an event, `ledger_last_state` and `ledger_applied`. The first event of a key, or the first after a delete, has no old row and is taken as it is. An event that the
     engine's rule keeps out is skipped, as in the fold without combine. Spark computes the SQL as it does in the session, and its
     result is cast to the column's type.
 #}
-{% macro _combined(classified, settings, columns, looked_up) %}
+{% macro _combined(classified, settings, columns) %}
 {%- set engine, fields = collapsing._engine(settings), collapsing._event_fields(settings, columns) -%}
 (
     select
         incoming.*,
-        ledger_batch
-        {%- if looked_up %},
         ledger_last_state
-        {%- endif %}
     from (
         select
-            ledger_batch,
-            {%- if looked_up %}
             ledger_last_state,
-            {%- endif %}
             aggregate(
                 events,
-                {{ collapsing._before_events(fields, looked_up) }},
+                {{ collapsing._before_events(fields) }},
                 (old, new) -> if(
                     {{ engine.in_sequence }},
                     named_struct(
@@ -44,13 +37,10 @@
         from (
             -- all events of a key in the order in which they follow each other
             select
-                any_value(ledger_batch) as ledger_batch,
-                {%- if looked_up %}
                 any_value(ledger_last_state) as ledger_last_state,
-                {%- endif %}
                 sort_array(collect_list(struct({{ collapsing._column_list(fields | map(attribute='name') | list) }}))) as events
             from {{ classified }}
-            {%- if engine.unread %}
+            {%- if engine.marks_skipped %}
             where not ledger_skipped
             {%- endif %}
             group by {{ collapsing._column_list(settings.key) }}
@@ -60,15 +50,15 @@
 {%- endmacro %}
 
 
-{# Returns a struct of what a key is before its events: its last state, or NULLs. #}
-{% macro _before_events(fields, looked_up) -%}
+{# Returns a struct of what a key is before its events: its last state. #}
+{% macro _before_events(fields) -%}
 named_struct(
                     {%- for field in fields %}
                     {%- set stored = 'ledger_last_state.' ~ adapter.quote(field.name) %}
-                    {{ collapsing._text_literal(field.name) }}, {{ stored if looked_up and not field.name.startswith('ledger_')
+                    {{ collapsing._text_literal(field.name) }}, {{ stored if not field.name.startswith('ledger_')
                         else 'cast(null as ' ~ collapsing._ddl_type(field.dtype) ~ ')' }},
                     {%- endfor %}
-                    'ledger_sign', {{ 'cast(ledger_last_state.ledger_sign as int)' if looked_up else 'cast(null as int)' }},
+                    'ledger_sign', cast(ledger_last_state.ledger_sign as int),
                     'ledger_applied', false
                 )
 {%- endmacro %}

@@ -1,49 +1,66 @@
 {#
-    Returns the query of the rows that one batch appends to a ledger: what a run executes in two steps, with `classified` cached between.
+    Returns the query of what one batch of a ledger stores, and the whole of a run in SQL: unread rows, the one lookup of their keys, the decision about
+    each row, the rows that follow from it, and the notes about all that.
 
-    source    what can stand behind `from` for the staged rows
-    ledger    relation of the ledger, or none when it is built from nothing
-    settings  as _ledger_settings returns them
-    columns   the stage's columns, a list of {name, dtype}
-    batch     as _plan_batch returns it: number, is_numbered, takes, bounds, rows, voided
+    query      the model's own, which reads the stage
+    looked_up  relation of the ledger in which last states are looked up; none where its table is folded anew
+    table      handle of the ledger's table
+    batch      as _batch in materializations/ledger.sql returns it
 #}
-{% macro _fold(source, ledger, settings, columns, batch) -%}
+{% macro _batch_to_store(query, looked_up, table, settings, columns, batch) -%}
 with
 
-{{ collapsing._classified_batch(source, ledger, settings, columns, batch) }}
+{{ collapsing._fold_ctes('(\n' ~ query ~ '\n)', looked_up, settings, columns, batch) }},
 
-{{ collapsing._rows_to_append('classified', ledger, settings, columns) }}
+{{ collapsing._notes_of_batch(query, table, settings, columns, batch) }}
+
+{{ collapsing._select_with_notes(table) }}
 {%- endmacro %}
 
 
-{# Returns the CTE `classified` of a batch, with the CTEs that it needs. An engine without a lookup takes every row. #}
-{% macro _classified_batch(source, ledger, settings, columns, batch) %}
-    {% set unread = collapsing._unread_rows(source, settings, columns, batch) %}
-    {% if not collapsing._engine(settings).looks_up %}{{ return(collapsing._all_applied(unread)) }}{% endif %}
-    {% set touched = collapsing._touched_rows(ledger, settings, columns, batch) if ledger else none %}
-    {{ return(collapsing._classified(unread, touched, settings, columns)) }}
-{% endmacro %}
+{#
+    Returns the query of the data rows alone that one batch appends: for `dbt compile`, for unit tests, and where a run has to know whether any row
+    applies. `source` is what can stand behind `from` for the staged rows.
+#}
+{% macro _fold(source, looked_up, settings, columns, batch) -%}
+with
+
+{{ collapsing._fold_ctes(source, looked_up, settings, columns, batch) }}
+
+select * from appended
+{%- endmacro %}
 
 
-{# Returns the CTE `classified` of rows that all apply. #}
-{% macro _all_applied(query) -%}
+{# Returns the CTEs of a fold: `classified`, each row that a batch takes with its decision, and `appended`, what follows. #}
+{% macro _fold_ctes(source, looked_up, settings, columns, batch) %}
+{%- set unread = collapsing._rows_to_fold(source, settings, columns, batch) -%}
+{%- if collapsing._engine(settings).looks_up -%}
+{%- set touched = collapsing._touched_rows(looked_up, settings, columns, batch) if looked_up else none -%}
+{{ collapsing._classified(unread, touched, settings, columns) }},
+{%- else -%}
+-- rows that carry their own sign all apply
 classified as (
     select
         *,
         'applied' as ledger_decision
     from (
-    {{ query }}
+    {{ unread }}
     )
+),
+{%- endif %}
+
+-- what is appended: rows as they are, or for each event that applies its own row and a copy of the row that it cancels
+appended as (
+    {{ collapsing._rows_to_append('classified', settings, columns) }}
 )
 {%- endmacro %}
 
 
 {#
-    Returns CTEs that give each unread row its decision, beside the last state of its key; the last one is `classified`. A run
-    caches its rows: what is appended, and how many rows came to which decision, both follow from them.
+    Returns CTEs that give each row its decision, beside the last state of its key; the last one is `classified`.
 
-    unread    SQL of the rows to decide about, as _unread_rows returns it
-    touched   SQL of what the ledger has of their keys, as _touched_rows returns it; none where nothing is looked up
+    unread    query of the rows to decide about, as _rows_to_fold returns it
+    touched   query of what the ledger has of their keys, as _touched_rows returns it; none where nothing is looked up
     by_batch  whether the rows are of several batches, each decided about by itself: `unread` has the column ledger_batch, and
               `touched` the column ledger_before, the batch that its row came before
 #}
@@ -52,19 +69,20 @@ classified as (
 {%- set by = key + ['ledger_batch'] if by_batch else key -%}
 {%- set partition = collapsing._column_list(by) -%}
 {%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
-{%- set skipped = ['ledger_skipped'] if engine.unread else [] -%}
-{%- set passed_on = kept + ['ledger_delete', 'ledger_arrival', 'ledger_block', 'ledger_batch'] + skipped -%}
+{%- set skipped = ['ledger_skipped'] if engine.marks_skipped else [] -%}
+{%- set passed_on = kept + ['ledger_delete', 'ledger_arrival', 'ledger_block', 'ledger_is_planned'] + skipped -%}
+{%- set content = collapsing._content_columns(settings, columns) -%}
+{%- set is_live = 'coalesce(last_state.ledger_sign = 1, false)' -%}
 {%- set whole_key = 'partition by ' ~ partition ~ ' order by ' ~ collapsing._counting_order(settings, columns)
     ~ ' rows between unbounded preceding and unbounded following' -%}
 -- the rows that are decided about
 unread as (
     {{ unread }}
 ),
-{%- if touched %}
 
 -- the one lookup: every row that the ledger has of their keys, and nothing else of it
 touched as (
-    {{ touched }}
+    {{ touched or collapsing._nothing_touched(settings, columns) }}
 ),
 
 -- the last state of each of these keys{{ '; of the rows of one batch a cancel row comes last' if engine.cancels }}
@@ -80,7 +98,6 @@ last_state as (
     )
     where ledger_rank = 1
 ),
-{%- endif %}
 
 -- the rows of a key in the order in which they count
 ranked as (
@@ -91,7 +108,7 @@ ranked as (
         first_value(struct({{ collapsing._column_list(settings.version) }}, ledger_delete)) over ({{ whole_key }}) as ledger_winner
         {%- endif %},
         bool_or(not ledger_delete) over ({{ whole_key }}) as ledger_has_upserts
-    from {{ engine.unread('unread', partition) if engine.unread else 'unread' }}
+    from {{ engine.marks_skipped('unread', partition) if engine.marks_skipped else 'unread' }}
 ),
 
 -- copies of one row: the one that decides is the first, then the others as they arrived
@@ -99,45 +116,128 @@ numbered as (
     select
         *,
         row_number() over (
-            partition by {{ collapsing._column_list(collapsing._content_columns(settings, columns)) }}, ledger_delete
-            order by {{ 'ledger_batch, ' if by_batch }}if(ledger_rank = 1, 0, 1), {{ collapsing._arrival_order(settings, columns) }}
+            partition by {{ collapsing._column_list(content) }}, ledger_delete{{ ', ledger_batch' if by_batch }}
+            order by if(ledger_rank = 1, 0, 1), {{ collapsing._arrival_order(settings, columns) }}
         ) as ledger_copy
     from ranked
 ),
 
--- each row with its decision
+-- each row with its decision; rows and notes both read this, so it is worked out once for the same reason
 classified as (
     select
         {{ 'incoming.*' if by_batch else collapsing._select_list(passed_on, of='incoming') }},
-        {%- if touched %}
         struct({{ collapsing._column_list(kept + ['ledger_sign'], of='last_state') }}) as ledger_last_state,
         {{ collapsing._applies(engine, settings, columns) }} as ledger_applies,
-        {%- endif %}
-        {{ collapsing._decision(settings, columns, touched) }} as ledger_decision
+        case
+            when incoming.ledger_rank = 1 and ledger_applies and ledger_delete and not ledger_has_upserts and not {{ is_live }} then 'orphan_delete'
+            when incoming.ledger_rank = 1 and ledger_applies then 'applied'
+            when ledger_copy > 1 then 'duplicate'
+            {%- if not settings.combine %}
+            when {{ collapsing._equals_last_state(content) }} then 'duplicate'
+            {%- endif %}
+            {%- if engine.marks_skipped %}
+            when ledger_skipped then 'superseded'
+            {%- endif %}
+            {%- if settings.version %}
+            when {{ collapsing._compares(settings, 'incoming', '=', 'last_state') }} and ledger_delete <> {{ is_live }} then 'tie'
+            when not ledger_applies then 'stale'
+            when struct({{ collapsing._column_list(settings.version, 'incoming') }}, ledger_delete) = ledger_winner then 'tie'
+            {%- endif %}
+            else '{{ engine.otherwise }}'
+        end as ledger_decision,
+        monotonically_increasing_id() as ledger_row_id
     from numbered as incoming
-    {%- if touched %}
     left join last_state
         on {{ collapsing._same_key(key, 'incoming', 'last_state') }}{{ ' and incoming.ledger_batch = last_state.ledger_before' if by_batch }}
-    {%- endif %}
 )
 {%- endmacro %}
 
 
+{# Returns the rank of a row in its batch, 1 for rows that could apply; with `combine` several rows of a key can. #}
+{% macro _rank(settings, columns, by) %}
+    {% set of_key = collapsing._column_list(by) %}
+    {% if settings.combine %}{{ return(
+        collapsing._engine(settings).rank_in_sequence
+        | replace('{key}', of_key) | replace('{arrival}', collapsing._arrival_order(settings, columns))
+    ) }}{% endif %}
+    {{ return('row_number() over (partition by ' ~ of_key ~ ' order by ' ~ collapsing._counting_order(settings, columns) ~ ')') }}
+{% endmacro %}
+
+
+{# Returns the order in which the rows of a key in a batch count: the first of them decides what the key is afterwards. #}
+{% macro _counting_order(settings, columns) %}
+    {% set engine = collapsing._engine(settings) %}
+    {% set arrival = collapsing._arrival_order(settings, columns, suffix=' desc' if engine.last_arrival else '') %}
+    {{ return(engine.order ~ ', ' ~ arrival if engine.order else arrival) }}
+{% endmacro %}
+
+
 {#
-    Returns the rows that a batch takes, with the columns of the fold. In a run the batch number comes with them: a literal that changes
-    with each run would mean newly generated, cold code each time.
+    Returns the order in which rows of one batch arrived: by block, then order_by; then a cancel row before a state row, and
+    the row's own values settle what is left, a delete last. Columns that have no order (maps) settle nothing.
 #}
-{% macro _unread_rows(source, settings, columns, batch) -%}
+{% macro _arrival_order(settings, columns, suffix='') %}
+    {#- as a number: '+1' is text before '-1' -#}
+    {% set sign = [collapsing._as_number(settings.sign) ~ suffix] if settings.is_signed else [] %}
+    {% set kept = collapsing._comparable_columns(collapsing._kept_columns(columns, settings)) %}
+    {% set rest = kept | reject('in', settings.order_by) | list %}
+    {% set ordered = ['ledger_arrival' ~ suffix, collapsing._column_list(settings.order_by, suffix=suffix)] + sign %}
+    {{ return((ordered + [collapsing._column_list(rest, suffix=suffix), 'ledger_delete' ~ suffix]) | select | join(', ')) }}
+{% endmacro %}
+
+
+{# Returns SQL that is true for a staged row that deletes its key. #}
+{% macro _sql_is_delete(settings) %}
+    {% if settings.sign and not settings.is_signed %}{{ return(collapsing._as_number(settings.sign) ~ ' = -1') }}{% endif %}
+    {% if settings.is_deleted %}{{ return(collapsing._as_number(settings.is_deleted) ~ ' = 1') }}{% endif %}
+    {{ return('false') }}
+{% endmacro %}
+
+
+{# Returns the columns by which a staged row is a copy of another: all but block token, order_by and what has no equality. #}
+{% macro _content_columns(settings, columns) %}
+    {% set of_arrival = settings.order_by | reject('in', settings.key + settings.version) | list %}
+    {{ return(collapsing._comparable_columns(collapsing._kept_columns(columns, settings)) | reject('in', of_arrival) | list) }}
+{% endmacro %}
+
+
+{# Returns the engine's rule by which a row applies, given its key's last state; what cannot be compared counts as different. #}
+{% macro _applies(engine, settings, columns) %}
+    {% set kept = collapsing._kept_columns(columns, settings) %}
+    {% set comparable = collapsing._comparable_columns(kept) %}
+    {% set same_row = collapsing._equals_last_state(comparable) if comparable | length == kept | length else 'false' %}
+    {{ return(
+        engine.applies | replace('{same_row}', same_row)
+        | replace('{same_content}', collapsing._equals_last_state(collapsing._content_columns(settings, columns)))
+    ) }}
+{% endmacro %}
+
+
+{# Returns SQL that is true for a row that equals the last state of its key in the columns `names`, NULLs too. #}
+{% macro _equals_last_state(names) %}
+    {% set same = ['last_state.ledger_sign is not null', 'incoming.ledger_delete = (last_state.ledger_sign <> 1)'] %}
+    {% for name in names %}
+        {% do same.append('incoming.' ~ adapter.quote(name) ~ ' <=> last_state.' ~ adapter.quote(name)) %}
+    {% endfor %}
+    {{ return('(' ~ same | join(' and ') ~ ')') }}
+{% endmacro %}
+
+
+{#
+    Returns the rows that a batch takes, with the columns of the fold. The lookup and the fold both read them, and what is not deterministic in them
+    has Spark read the stage once: rows that land meanwhile could otherwise be folded without a lookup.
+#}
+{% macro _rows_to_fold(source, settings, columns, batch) -%}
 select
         {{ collapsing._select_list(collapsing._kept_columns(columns, settings) | map(attribute='name')) }},
         {{ collapsing._sql_is_delete(settings) }} as ledger_delete,
         {{ collapsing._arrival(settings) }} as ledger_arrival,
         {{ collapsing._token(settings, columns) }} as ledger_block,
-        {{ 'ledger_batch' if batch.is_numbered else batch.number ~ ' as ledger_batch' }}
+        {{ batch.planned or 'true' }} as ledger_is_planned,
+        monotonically_increasing_id() as ledger_row_id
     from {{ source }}
-    {%- if batch.takes %}
-    where {{ batch.takes }}
-    {%- endif %}
+    where
+        {{ batch.takes or 'true' }}
 {%- endmacro %}
 
 
@@ -145,18 +245,97 @@ select
     Returns the rows that a ledger has of the keys of the CTE `unread`. Up to a million rows the keys go to every task, so that the
     ledger is not shuffled; the bounds are literals, so that files and row groups of other keys are not opened.
 #}
-{% macro _touched_rows(ledger, settings, columns, batch) -%}
+{% macro _touched_rows(looked_up, settings, columns, batch) -%}
 {%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
 {%- set places = ['ledger_place'] if collapsing._engine(settings).keeps_every_row else [] -%}
 select{{ ' /*+ broadcast(unread) */' if collapsing._is_broadcast(batch.rows) }}
         {{ collapsing._select_list(kept + ['ledger_sign', 'ledger_batch'] + places, of='stored') }}
-    from {{ ledger }} as stored
+    from {{ looked_up }} as stored
     left semi join unread on {{ collapsing._same_key(settings.key, 'stored', 'unread') }}
-    {%- if batch.bounds or batch.voided %}
     where
-        {{ batch.bounds or 'true' }}
-        {%- if batch.voided %}
-        and stored.ledger_batch not in ({{ batch.voided | join(', ') }})
-        {%- endif %}
-    {%- endif %}
+        {{ batch.visible or 'true' }}
+        and {{ batch.bounds or 'true' }}
 {%- endmacro %}
+
+
+{# Returns what _touched_rows does of a ledger without rows; Spark leaves out what is joined with it. #}
+{% macro _nothing_touched(settings, columns) -%}
+{%- set system = [{'name': 'ledger_sign', 'dtype': 'tinyint'}] -%}
+{%- for name in ['ledger_batch', 'ledger_place', 'ledger_before'] -%}
+    {%- do system.append({'name': name, 'dtype': 'int'}) -%}
+{%- endfor -%}
+{{ collapsing._row_of_nulls(collapsing._kept_columns(columns, settings) + system) }} where false
+{%- endmacro %}
+
+
+{# Returns the query of the rows that a batch appends; `classified` is what can stand behind `from` for its classified rows. #}
+{% macro _rows_to_append(classified, settings, columns) %}
+    {% if settings.combine %}
+        {{ return(collapsing._rows_of_events(collapsing._combined(classified, settings, columns), settings, columns)) }}
+    {% endif %}
+    {% if collapsing._engine(settings).keeps_every_row %}
+        {{ return(collapsing._rows_as_they_are(classified, settings, columns)) }}
+    {% endif %}
+    {{ return(collapsing._rows_of_events(classified, settings, columns)) }}
+{% endmacro %}
+
+
+{#
+    Returns the rows that a batch appends: an event that applies leaves a cancel row, an exact copy of the state row that it cancels,
+    and its own row, a state row or for a delete a tombstone. `source` is what can stand behind `from` for the rows of `classified`.
+#}
+{% macro _rows_of_events(source, settings, columns) %}
+{%- set engine = collapsing._engine(settings) -%}
+select
+        {%- for column in collapsing._kept_columns(columns, settings) %}
+        {%- set name = adapter.quote(column.name) %}
+        {{ 'if(appended.ledger_sign = -1, ledger_last_state.' ~ name ~ ', ' ~ name ~ ') as ' ~ name if engine.cancels else name }},
+        {%- endfor %}
+        cast(appended.ledger_sign as tinyint) as ledger_sign,
+        ledger_block
+        {%- if engine.keeps_every_row %},
+        1 as ledger_place
+        {%- endif %}
+    from {{ source }}
+    lateral view explode({{ collapsing._signs_of_event(engine) }}) appended as ledger_sign
+    where {{ collapsing._sql_is_applied(settings) }} and appended.ledger_sign is not null
+{%- endmacro %}
+
+
+{# Returns SQL for the signs of the rows that an event appends if it applies; NULL stands for none. #}
+{% macro _signs_of_event(engine) %}
+    {% set own = 'if(ledger_delete, ' ~ (0 if engine.tombstones else 'null') ~ ', 1)' %}
+    {{ return('array(' ~ ('if(ledger_last_state.ledger_sign = 1, -1, null), ' if engine.cancels) ~ own ~ ')') }}
+{% endmacro %}
+
+
+{# Returns SQL that is true for a classified row, or with `combine` for what a key's rows made of it, that applies. #}
+{% macro _sql_is_applied(settings) %}
+    {{ return('ledger_applied' if settings.combine else "ledger_decision in ('applied', 'orphan_delete')") }}
+{% endmacro %}
+
+
+{#
+    Returns the rows that a batch appends to a ledger that keeps every row, as they are: rows that carry their own sign, and the
+    engine replacing. `ledger_place` is the row's place among its key's rows in its batch.
+#}
+{% macro _rows_as_they_are(classified, settings, columns) %}
+select
+        {{ collapsing._select_list(collapsing._kept_columns(columns, settings) | map(attribute='name')) }},
+        {{ collapsing._own_sign(settings) }} as ledger_sign,
+        ledger_block,
+        row_number() over (
+            partition by {{ collapsing._column_list(settings.key) }}
+            order by {{ collapsing._arrival_order(settings, columns) }}
+        ) as ledger_place
+    from {{ classified }}
+{%- endmacro %}
+
+
+{# Returns SQL for the sign of a row that is appended as it is. #}
+{% macro _own_sign(settings) %}
+    {{ return(
+        'try_cast(' ~ collapsing._as_number(settings.sign) ~ ' as tinyint)' if settings.is_signed
+        else 'cast(if(ledger_delete, 0, 1) as tinyint)'
+    ) }}
+{% endmacro %}

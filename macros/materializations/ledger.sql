@@ -1,91 +1,100 @@
 {#
     One run of a ledger, from top to bottom. The model's SQL is the query of its stage, as with a dbt snapshot; what is appended follows
-    from it here. A run that dies anywhere before the commit has changed no row that a reader sees, unless it has created the
-    table again, and the next run begins again; docs/crash_safety.md says so step by step.
+    from it here. A run that dies before its commit has changed nothing that a reader sees, unless it has created the table again, and the
+    next run begins again; docs/crash_safety.md says so step by step.
 #}
 {% materialization incremental_ledger, adapter='spark' %}
-    {%- set begun_at = modules.datetime.datetime.utcnow() -%}
-    {%- set ledger, existing = this.incorporate(type='table'), load_relation(this) -%}
-    {%- set settings = collapsing._ledger_settings(model) -%}
+    {%- set existing, settings = load_relation(this), collapsing._ledger_settings(model) -%}
     {{ run_hooks(pre_hooks) }}
-
-    {#- nobody else writes this table, and what a killed run left half done is finished -#}
     {%- do collapsing._check_model('ledger') -%}
-    {%- do collapsing._acquire_lock(model.name, ledger) -%}
-    {%- set batches = collapsing._batches_of(ledger) -%}
-    {%- do collapsing._drop_covered(ledger, batches) -%}
 
-    {#- the stage has the columns that the settings name, and so has the table, if it is there -#}
+    {#- what is staged, what is stored, and what the ledger's own notes say is folded -#}
     {%- set columns = collapsing._stage_columns(sql, settings) -%}
     {%- do collapsing._check_retention_sql(settings, columns) -%}
-    {%- do collapsing._check_full_refresh(sql, ledger, settings, columns, batches) -%}
-    {%- set number = collapsing._next_number(ledger, batches) -%}
-    {%- set table = collapsing._plan_table(ledger, settings, columns, batches) -%}
-    {%- set batches = none if table.rebuild or table.created else batches -%}
+    {%- set wanted = collapsing._ledger_columns(columns, settings, this) -%}
+    {%- set table = collapsing._table(this) -%}
+    {%- set notes = collapsing._notes_of(table) -%}
+    {%- do collapsing._check_full_refresh(sql, table, notes, settings, columns) -%}
+    {#- run, full_refresh, fill or create -#}
+    {%- set act = collapsing._act_of_run(table, notes, settings, columns, wanted) -%}
 
-    {#- plan: which rows are unread, which blocks they make up, whether any is bad -#}
-    {%- set manifest = collapsing._manifest_of(ledger, batches, with_blocks=true) -%}
-    {%- do collapsing._check_manifest(ledger, settings, batches, manifest, table.build) -%}
-    {%- set unread = collapsing._cache_unread(sql, ledger, settings, columns, manifest.folded, number) -%}
-    {%- set batch = collapsing._plan_batch(unread, ledger, settings, columns, number, manifest) -%}
-    {#- a table that is created anew goes once its rows are classified: what their SQL cannot compute stops the run before -#}
-    {%- set stored = collapsing._prepare_table(ledger, settings, table) if not (table.created and batch.rows) else table.stored -%}
-
-    {%- if batch.rows or table.rebuild -%}
-        {#- classify every unread row, with one lookup of the keys; all that is written follows from these rows -#}
-        {%- set looked_up = ledger if batches else none -%}
-        {%- set batch = dict(batch, **collapsing._cache_classified(unread, looked_up, settings, columns, batch)) -%}
-        {%- set rows = collapsing._rows_to_append(batch.view, looked_up, settings, columns) -%}
-        {%- if table.created -%}{%- do collapsing._prepare_table(ledger, settings, table) -%}{%- endif -%}
-
-        {#- the manifest says what the batch takes and appends: it counts once the batch is committed -#}
-        {%- if settings.block or table.rebuild or not collapsing._is_empty(batch) -%}
-            {%- do collapsing._write_manifest(ledger, settings, table, batch, begun_at) -%}
-            {%- if settings.block -%}{%- do collapsing._write_rejects(unread, ledger, settings, columns, batch) -%}{%- endif -%}
-            {%- do collapsing._commit(ledger, settings, table, stored, batch, rows) -%}
-            {%- set batch = dict(batch, committed=true) -%}
-        {%- endif -%}
+    {#- which rows are unread (all, unless it goes on with what the table has); bad ones stop the run here -#}
+    {%- set profile = collapsing._profile(sql, settings, columns, notes.folded if act == 'run' else []) -%}
+    {%- if act == 'create' -%}
+        {%- set table = collapsing._create(this, wanted, {}, table) -%}
+    {%- elif act == 'run' and wanted | length > table.columns | length -%}
+        {%- set table = collapsing._add_columns(table, collapsing._column_changes(table, wanted, columns).added) -%}
     {%- endif -%}
-    {%- do collapsing._drop_cached(ledger, model) -%}
-    {%- set line = collapsing._summary(batch, settings, batches) -%}
+
+    {%- set batch = collapsing._batch(table, profile, settings, columns, act) -%}
+    {%- set looked_up = table.relation if act == 'run' else none -%}
+    {%- set is_due = collapsing._is_due(sql, looked_up, settings, columns, batch) -%}
+    {%- if is_due -%}
+        {#- classify every unread row beside one lookup of its key, and commit the rows that follow with the notes about them -#}
+        {%- set rows = collapsing._batch_to_store(sql, looked_up, table, settings, columns, batch) -%}
+        {%- do collapsing._commit(table, batch.number, rows, empties=batch.empties, begins=batch.begins, reads=batch.reads) -%}
+        {%- if act == 'full_refresh' -%}{%- do collapsing._drop_garbage(table, compacted=-batch.number) -%}{%- endif -%}
+        {%- set line = collapsing._line_of(collapsing._note_written(table, batch.number), table, settings) -%}
+        {%- do collapsing._say(model.name, line) -%}
+    {%- else -%}
+        {%- set line = 'no new blocks' if settings.block else 'no new rows' -%}
+    {%- endif -%}
     {%- do store_result('main', response=line) -%}
 
-    {%- if batch.committed -%}
-        {%- do collapsing._say(model.name, line) -%}
-        {%- do collapsing._optimize_if_due(ledger, settings) -%}
-    {%- endif -%}
-    {%- do apply_grants(ledger, config.get('grants'), should_revoke=should_revoke(existing, full_refresh_mode=true)) -%}
-    {%- do persist_docs(ledger, model) -%}
+    {%- do apply_grants(this, config.get('grants'), should_revoke=should_revoke(existing, full_refresh_mode=true)) -%}
+    {%- do persist_docs(this, model) -%}
     {{ run_hooks(post_hooks) }}
-    {%- do collapsing._release_lock(ledger) -%}
-    {{ return({'relations': [ledger]}) }}
+    {%- if is_due and settings.optimize_after -%}{%- do collapsing._optimize_if_due(model, this, settings) -%}{%- endif %}
+    {{ return({'relations': [this.incorporate(type='table')]}) }}
 {% endmaterialization %}
 
 
-{# Returns whether a batch appends no rows. #}
-{% macro _is_empty(batch) %}
-    {{ return(not (batch.states or batch.cancels or batch.tombstones)) }}
+{#
+    Returns the batch that a run commits. A run takes the number after the last one; a full refresh is a compacted batch under that number; the first
+    commit of a table takes f + 1, and with it -f and f, at which the table begins.
+        number, begins, empties, reads  as _commit takes them
+        act      what its note says: run or full_refresh
+        rows, blocks, bad, ranges       as _profile returns them
+        takes    SQL over the stage: the rows to fold
+        planned  SQL over the stage: false for a row that the profile has not seen so, which stops the statement
+        visible, bounds                 SQL over the ledger, alias `stored`: the rows in which a last state can be
+#}
+{% macro _batch(table, profile, settings, columns, act) %}
+    {% set batch = dict(
+        profile, number=table.last + 1, act='run', empties=[], begins=none, reads=none,
+        takes=collapsing._sql_is_taken(settings, columns, profile), planned=collapsing._sql_is_planned(settings, profile),
+        visible=collapsing._sql_is_visible(table), bounds=collapsing._sql_is_within(profile)
+    ) %}
+    {% if act == 'full_refresh' %}
+        {{ return(dict(batch, number=-batch.number, act='full_refresh', empties=[batch.number], reads=[-table.compacted])) }}
+    {% elif act != 'run' %}
+        {% set begins = [table.first, table.last + 1 if table.numbers else 0] | max %}
+        {{ return(dict(batch, number=begins + 1, begins=begins, reads=[])) }}
+    {% endif %}
+    {{ return(batch) }}
 {% endmacro %}
 
 
-{#
-    Commits a batch, the one act by which its rows and its blocks count: an append; of a batch without rows one that marks its blocks as
-    read; of a rebuilt ledger a base that stands for all earlier batches. `stored` are the names of the table's columns, in its order.
-#}
-{% macro _commit(ledger, settings, table, stored, batch, rows) %}
-    {% if table.rebuild %}
-        {% set base = collapsing._base_rows('(' ~ rows ~ ')', settings, stored, batch.number) %}
-        {% do collapsing._write_base(ledger, batch.number, base) %}
-        {% do collapsing._drop_range(collapsing._beside(ledger, 'manifest'), 1 - batch.number, batch.number, ledger) %}
-        {% do collapsing._drop_range(collapsing._beside(ledger, 'rejects'), 1, batch.number - 1, ledger) %}
-    {% elif collapsing._is_empty(batch) %}
-        {% do collapsing._append_empty(ledger, batch.number) %}
-    {% else %}
-        {#- new columns of a stage come after the system columns -#}
-        {% set ordered = rows if stored == table.wanted | map(attribute='name') | list
-            else 'select ' ~ collapsing._column_list(stored) ~ '\nfrom (\n' ~ rows ~ '\n)' %}
-        {% call statement('main') %}
-            {{ collapsing._append_sql(ledger, ordered, batch.number) }}
-        {% endcall %}
-    {% endif %}
+{# Returns whether a run has something to commit. Without `block` it reads the whole stage again, and only the lookup can tell. #}
+{% macro _is_due(query, looked_up, settings, columns, batch) %}
+    {% if batch.act == 'full_refresh' %}{{ return(true) }}{% endif %}
+    {% if settings.block or not batch.rows %}{{ return(batch.rows > 0) }}{% endif %}
+    {% set rows = collapsing._fold('(\n' ~ query ~ '\n)', looked_up, settings, columns, batch) %}
+    {{ return(collapsing._rows_of('select 1 from (\n' ~ rows ~ '\n) limit 1') | length > 0) }}
+{% endmacro %}
+
+
+{# Returns in a line what a batch took and what became of it, from its note; `table` as it was before. #}
+{% macro _line_of(note, table, settings) %}
+    {% set counts = [] %}
+    {% for decision, rows in note.decisions | dictsort %}
+        {% do counts.append(decision ~ ' ' ~ rows) %}
+    {% endfor %}
+    {% set above = table.last - (table.compacted or 0) %}
+    {% set advice = '; ' ~ above ~ ' batches are not optimized: an optimize would make it faster to read'
+        if above >= 100 and note.act == 'run' and not settings.optimize_after else '' %}
+    {{ return(
+        'batch ' ~ note.batch ~ ': ' ~ (collapsing._with_noun(note.blocks, 'block') ~ ', ' if note.blocks)
+        ~ collapsing._with_noun(note.rows_read, 'row') ~ (' (' ~ counts | join(', ') ~ ')' if counts else '') ~ advice
+    ) }}
 {% endmacro %}

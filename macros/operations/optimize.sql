@@ -2,7 +2,8 @@
     {% if execute %}
         {% if keep_batches is not integer or keep_batches < 0 %}
             {% do exceptions.raise_compiler_error(
-                "collapsing: optimize's keep_batches must be a number of batches, 0 or more; given: " ~ collapsing._shown(keep_batches)
+                "collapsing: optimize's keep_batches must be a number of batches, 0 or more; given: "
+                ~ collapsing._shown(keep_batches)
             ) %}
         {% endif %}
         {% if dry_run is not boolean %}
@@ -14,101 +15,72 @@
                     node.name, 'optimize needs a ledger; this is a projection, which merges in its own runs'
                 ) %}
             {% endif %}
-            {% set because = collapsing._why_left_out(node) if model is none else none %}
+            {% set settings, table = collapsing._ledger_settings(node), collapsing._table_of(node) %}
+            {% set because = collapsing._why_not_built(table) if model is none else none %}
             {% if because %}
                 {% do collapsing._say(node.name, 'left out: ' ~ because) %}
             {% else %}
-                {% do collapsing._optimize_one(node, keep_batches, dry_run) %}
+                {% do collapsing._check_compactable(node, settings, table) %}
+                {% do collapsing._optimize_ledger(node, settings, table, keep_batches, dry_run) %}
             {% endif %}
         {% endfor %}
     {% endif %}
 {% endmacro %}
 
 
-{# Optimizes one ledger, or in a dry run says how many batches it would fold. #}
-{% macro _optimize_one(node, keep_batches, dry_run) %}
-    {% set ledger, settings = collapsing._built_relation(node), collapsing._ledger_settings(node) %}
-    {% set described = collapsing._describe(ledger) %}
-    {% do collapsing._check_operable(node.name, ledger, settings, described) %}
-    {% do collapsing._check_retention_sql(settings, described.columns) %}
+{# Optimizes a ledger at the end of a run where `optimize_after`, which is given, batches are after the compacted one. #}
+{% macro _optimize_if_due(node, relation, settings) %}
+    {% set table = collapsing._table(relation) %}
+    {% if table.last - table.compacted >= settings.optimize_after %}
+        {% do collapsing._optimize_ledger(node, settings, table) %}
+    {% endif %}
+{% endmacro %}
+
+
+{# Makes one compacted batch of a ledger's batches that all projections have read, but for the newest `keep_batches`. #}
+{% macro _optimize_ledger(node, settings, table, keep_batches=0, dry_run=false) %}
+    {% set compacted, upto = table.compacted, collapsing._last_to_optimize(node, table, keep_batches) %}
+    {% if upto <= compacted %}
+        {% do collapsing._say(node.name, 'there is nothing to optimize after batch ' ~ compacted) %}
+        {{ return(none) }}
+    {% endif %}
+    {% set what = collapsing._batches_in_words(compacted + 1, upto) %}
     {% if dry_run %}
-        {% set batches = collapsing._batches_of(ledger) %}
-        {% set undone = collapsing._manifest_of(ledger, batches).undone %}
-        {% set upto = collapsing._last_to_fold(node, ledger, batches, undone, keep_batches, dry_run=true) %}
-        {% set count = (batches.later if batches else []) | select('le', upto) | list | length %}
-        {% do collapsing._say(node.name, 'batches after the base to fold: ' ~ count ~ ' (dry run: nothing was changed)') %}
-    {% else %}
-        {% do collapsing._acquire_lock(node.name, ledger) %}
-        {% do collapsing._optimize_ledger(node, ledger, settings, keep_batches) %}
-        {% do collapsing._release_lock(ledger) %}
+        {% do collapsing._say(node.name, 'would optimize ' ~ what ~ ' (dry run: nothing was changed)') %}
+        {{ return(none) }}
     {% endif %}
+    {#- where every row is kept, a later batch may have an older row of a key that a tombstone keeps deleted -#}
+    {% set keeps_tombstones = collapsing._engine(settings).keeps_every_row and upto < table.last %}
+    {% set settings = dict(settings, tombstone_retention=none) if keeps_tombstones else settings %}
+
+    {% do collapsing._commit(
+        table, -upto, collapsing._compaction(table, settings, upto, 'optimize', upto), beside_runs=true,
+        reads=collapsing._visible_numbers(table, upto)
+    ) %}
+    {% do collapsing._drop_garbage(table, compacted=upto) %}
+
+    {% set note = collapsing._rows_of(
+        'select states + cancels + tombstones, tombstones from ' ~ collapsing._visible_notes(table.relation)
+        ~ " where act = 'optimize' and batch = " ~ upto
+    )[0] %}
+    {% do collapsing._say(
+        node.name, 'optimized ' ~ what ~ '; rows left of all batches up to ' ~ upto ~ ': ' ~ note[0]
+        ~ ', tombstones among them: ' ~ note[1]
+    ) %}
 {% endmacro %}
 
 
-{# Returns in words why an optimize of all ledgers leaves one out, or none. #}
-{% macro _why_left_out(node) %}
-    {% set ledger = collapsing._relation_if_any(node) %}
-    {% if ledger is none %}{{ return('it has not been built') }}{% endif %}
-    {% set lock = collapsing._lock_on(ledger) if not collapsing._is_sole_writer() else {'run': none} %}
-    {% if lock.run is not none and not collapsing._is_stale(lock.since) %}
-        {{ return('it is being written by the dbt run ' ~ lock.run) }}
-    {% endif %}
-    {% set settings, described = collapsing._ledger_settings(node), collapsing._describe(ledger) %}
-    {% if not collapsing._is_appendable(ledger, described) %}
-        {{ return('its table is not one that this package has created, in the format of the model') }}
-    {% endif %}
-    {% if collapsing._changed_rules(described, settings) %}{{ return('its rows were folded by other settings') }}{% endif %}
-    {{ return(collapsing._wrong_manifest_of(ledger, settings, described)) }}
-{% endmacro %}
-
-
-{# Returns the last batch that an optimize folds, 0 where there is none; `undone` as _manifest_of has it. #}
-{% macro _last_to_fold(node, ledger, batches, undone, keep_batches, dry_run=false) %}
-    {% if not batches %}{{ return(0) }}{% endif %}
-    {% set limit = namespace(upto=collapsing._last_read_by_all(node, ledger, batches, batches.last - keep_batches, dry_run)) %}
-    {#- a batch is not folded without the later batch that undoes it: readers cannot skip a part of a base -#}
-    {% for pair in undone if pair[1] <= limit.upto < pair[0] %}
-        {% set limit.upto = pair[1] - 1 %}
+{# Returns the last batch that an optimize of a ledger may compact: at most what every valid projection has read. #}
+{% macro _last_to_optimize(node, table, keep_batches) %}
+    {% set limit = namespace(upto=table.last - keep_batches) %}
+    {% for reader in collapsing._readers_of(node) %}
+        {% set read = collapsing._valid_watermark(reader, table) %}
+        {% if read is not none and read < limit.upto %}
+            {% do collapsing._say(
+                node.name, "projection '" ~ reader.name ~ "' has read up to batch " ~ read ~ ': later batches stay'
+            ) %}
+            {% set limit.upto = read %}
+        {% endif %}
     {% endfor %}
     {{ return(limit.upto) }}
-{% endmacro %}
-
-
-{#
-    Folds the oldest batches of a ledger into its base: the rows that OPTIMIZE FINAL leaves of them, sorted by key. The newest
-    `keep_batches` stay as they are, for as_of, and so do those that a projection has not read, and a batch whose undo stays.
-#}
-{% macro _optimize_ledger(node, ledger, settings, keep_batches) %}
-    {% set batches = collapsing._batches_of(ledger) %}
-    {% do collapsing._drop_covered(ledger, batches) %}
-    {% set undone = collapsing._manifest_of(ledger, batches).undone %}
-    {% set upto = collapsing._last_to_fold(node, ledger, batches, undone, keep_batches) %}
-    {#- a table that was created again goes on from earlier numbers: a base of nothing would hide that it is new -#}
-    {% if not batches or not batches.later | select('le', upto) | list %}
-        {% set base = ': the base stands for those up to ' ~ batches.base if batches and batches.base else '' %}
-        {% do collapsing._say(node.name, 'there is no batch to fold' ~ base) %}
-    {% else %}
-        {% do collapsing._merge_manifests(ledger, batches, upto) %}
-        {% set names = collapsing._describe(ledger).columns | map(attribute='name') | list %}
-        {% set rows = collapsing._rows_to_fold(ledger, settings, batches, upto, undone) %}
-        {#- of an engine that appends older rows as well, a later batch may have one of a key that a tombstone keeps deleted -#}
-        {% set keeps = collapsing._engine(settings).keeps_every_row and upto < batches.last %}
-        {% set base = collapsing._base_rows(rows, dict(settings, tombstone_retention=none) if keeps else settings, names, upto) %}
-        {% set before = collapsing._size_of(ledger, batches) %}
-        {% do collapsing._say(node.name, 'folding the batches up to ' ~ upto ~ ' into a base') %}
-        {% do collapsing._write_base(ledger, upto, base) %}
-        {% set after = collapsing._size_of(ledger, collapsing._batches_of(ledger)) %}
-        {% do collapsing._say(node.name, 'rows: ' ~ before.rows ~ ', now ' ~ after.rows) %}
-        {% do collapsing._say(node.name, 'bytes: ' ~ before.bytes ~ ', now ' ~ after.bytes) %}
-        {#- those that the merged one stands for, and those of older bases -#}
-        {% do collapsing._drop_range(collapsing._beside(ledger, 'manifest'), 1 - upto, upto, ledger) %}
-    {% endif %}
-{% endmacro %}
-
-
-{# Optimizes a ledger at the end of a run, once `optimize_after` batches are after its base. #}
-{% macro _optimize_if_due(ledger, settings) %}
-    {% if settings.optimize_after and collapsing._batches_of(ledger).later | length >= settings.optimize_after %}
-        {% do collapsing._optimize_ledger(collapsing._model_of(ledger), ledger, settings, 0) %}
-    {% endif %}
 {% endmacro %}

@@ -12,25 +12,17 @@
 #}
 
 
-{# Returns the functions whose measures keep values. #}
-{% macro _value_functions() %}
-    {{ return(['min', 'max', 'distinct']) }}
-{% endmacro %}
-
-
 {# Returns the measures that keep values: of each argument the first with such a function. #}
 {% macro _value_measures(measures) %}
-    {{ return(
-        measures | selectattr('function', 'in', collapsing._value_functions()) | unique(case_sensitive=true, attribute='argument') | list
-    ) }}
+    {% set keeping = measures | selectattr('function', 'in', ['min', 'max', 'distinct']) %}
+    {{ return(keeping | unique(case_sensitive=true, attribute='argument') | list) }}
 {% endmacro %}
 
 
 {# Returns the measures with partial sums of their own: not count(*), which is the sign, nor those that share values. #}
 {% macro _measures_with_partials(measures) %}
-    {% set sharing = measures | selectattr('function', 'in', collapsing._value_functions())
-        | reject('in', collapsing._value_measures(measures)) | list %}
-    {{ return(measures | rejectattr('argument', 'equalto', '*') | reject('in', sharing) | list) }}
+    {% set added = measures | selectattr('function', 'in', ['count', 'sum', 'avg']) | rejectattr('argument', 'equalto', '*') %}
+    {{ return(measures | select('in', added | list + collapsing._value_measures(measures)) | list) }}
 {% endmacro %}
 
 
@@ -69,7 +61,8 @@
     {% if not type.startswith('decimal') or type.split('(')[1].split(',')[0] | int <= 34 %}{{ return('-' ~ term) }}{% endif %}
     {% set text = 'cast(' ~ term ~ ' as string)' %}
     {{ return(
-        'cast(if(' ~ term ~ ' < 0, substr(' ~ text ~ ", 2), concat('-', " ~ text ~ ')) as ' ~ collapsing._summand(term, type)[1] ~ ')'
+        'cast(if(' ~ term ~ ' < 0, substr(' ~ text ~ ", 2), concat('-', " ~ text ~ ')) as '
+        ~ collapsing._summand(term, type)[1] ~ ')'
     ) }}
 {% endmacro %}
 
@@ -100,40 +93,30 @@
 
 
 {#
-    Returns the Spark type of each measure's argument, {measure name: type}; no row is read. Raises an error if the values of a measure
-    cannot be added up or compared.
+    Returns the Spark types of the arguments of sum and avg, in the order of the measures, '-' for the others; no row is read.
+    Raises an error if the values of a measure cannot be added up or compared.
 #}
 {% macro _argument_types(ledger, settings) %}
-    {% set types = {} %}
-    {% for measure in settings.measures if measure.argument != '*' %}
-        {% set setting = 'measures.' ~ measure.name %}
-        {% set type = collapsing._type_of_sql(model.name, setting, measure.argument, measure.aggregate, ledger) %}
-        {% set says = "measure '" ~ measure.name ~ "': " ~ measure.aggregate %}
-        {% set adds_up = modules.re.match('(?:(?:tiny|small|big)?int$|decimal|float$|double$|interval .)', type) is not none %}
-        {% if measure.function in ['sum', 'avg'] and not adds_up %}
+    {% set types = [] %}
+    {% for measure in settings.measures %}
+        {% set setting, says = 'measures.' ~ measure.name, "measure '" ~ measure.name ~ "': " ~ measure.aggregate %}
+        {% set type = collapsing._type_of_sql(model.name, setting, measure.argument, measure.aggregate, ledger)
+            if measure.argument != '*' else '-' %}
+        {% set is_added = measure.function in ['sum', 'avg'] %}
+        {% if is_added and not modules.re.match('(?:(?:tiny|small|big)?int$|decimal|float$|double$|interval .)', type) %}
             {% do collapsing._raise(
                 model.name, says ~ ' adds values of type ' ~ type ~ '; allowed: numbers, and intervals of days or months'
             ) %}
         {% endif %}
-        {% if measure.function in collapsing._value_functions() and not collapsing._is_comparable(type) %}
+        {% if measure.function in ['min', 'max', 'distinct'] and not collapsing._is_comparable(type) %}
             {% do collapsing._raise(
-                model.name, says ~ ' compares values of type ' ~ type ~ '; allowed: types that compare and order (no map, variant,'
-                ~ ' interval without a unit, or NULL without a type, in them either)'
+                model.name, says ~ ' compares values of type ' ~ type ~ '; allowed: types that compare and order (no map,'
+                ~ ' variant, interval without a unit, or NULL without a type, in them either)'
             ) %}
         {% endif %}
-        {% do types.update({measure.name: type}) %}
+        {% do types.append(type if is_added else '-') %}
     {% endfor %}
     {{ return(types) }}
-{% endmacro %}
-
-
-{# Returns what _argument_types returns, once the SQL of groups and measures has been checked against the ledger. #}
-{% macro _checked_types(ledger, settings) %}
-    {% set of_ledger = collapsing._ledger_settings(collapsing._model_of(ledger)) %}
-    {% do collapsing._check_read_by_its_rules(collapsing._describe(collapsing._plain(ledger)), of_ledger) %}
-    {% if of_ledger.is_signed %}{% do collapsing._check_reads_no_sign(settings, of_ledger.sign) %}{% endif %}
-    {% do collapsing._check_groups(ledger, settings) %}
-    {{ return(collapsing._argument_types(ledger, settings)) }}
 {% endmacro %}
 
 
@@ -143,8 +126,8 @@
         {% set type = collapsing._type_of_sql(model.name, 'group_by.' ~ name, sql, sql, ledger) %}
         {% if not collapsing._is_comparable(type) or collapsing._has_collation(type) %}
             {% do collapsing._raise_setting(
-                model.name, 'group_by.' ~ name, 'SQL of a type that compares and orders (no map or variant, and no text with a collation)',
-                sql ~ ', which is ' ~ type
+                model.name, 'group_by.' ~ name, 'SQL of a type that compares and orders (no map or variant, and no text with a'
+                ~ ' collation)', sql ~ ', which is ' ~ type
             ) %}
         {% endif %}
     {% endfor %}
@@ -165,8 +148,8 @@
         {% set code = modules.re.sub("'(?:[^'\\\\]|\\\\.)*'|\"(?:[^\"\\\\]|\\\\.)*\"", "''", sql) %}
         {% if modules.re.search('(?i)(?<![\\w.])' ~ modules.re.escape(sign) ~ '(?!\\w|\\s*\\()', code) %}
             {% do collapsing._raise(
-                model.name, "setting '" ~ setting ~ "' reads the column '" ~ sign ~ "' of rows that carry their sign: a cancel row has another"
-                ~ ' sign than the state row that it cancels; given: ' ~ sql
+                model.name, "setting '" ~ setting ~ "' reads the column '" ~ sign ~ "' of rows that carry their sign: a cancel"
+                ~ ' row has another sign than the state row that it cancels; given: ' ~ sql
             ) %}
         {% endif %}
     {% endfor %}

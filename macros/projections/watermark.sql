@@ -1,94 +1,87 @@
 {#
-    Makes sure that a projection's table exists and fits its ledger and settings; returns
-        after, upto   the batches (after, upto] of its ledger are unread; `after` none where all of it is to be read
-        number        the batch number of the rows that this run writes
-        types         as _project takes them
-        batches       as _batches_of returns it of the projection
-        rebuild       whether what it has is to be replaced, in one commit, by a base that is read from the whole of its ledger
-        properties    what a rebuilt table is marked with; `unsigned` is that of the rows that are there until then, without signature
-    A table that no longer fits, because its ledger was rebuilt or its settings have changed, is rebuilt: as a new base if its columns
-    stay the same, so that readers never lose it; otherwise the table is created again.
-#}
-{% macro _ready_partials(projection, existing, source, settings) %}
-    {% set described = collapsing._describe(projection) if existing is not none and not existing.is_view else none %}
-    {% do collapsing._check_no_ledger(projection, described) %}
-    {#- the projection's batches are listed first: it may not seem to have read more than its ledger has -#}
-    {% set read = collapsing._batches_of(projection, described=described) if described else none %}
-    {% set of_source = collapsing._batches_of(collapsing._plain(source)) %}
-    {% set upto, signature = (of_source or {'last': 0}).last, collapsing._signature(settings) %}
-    {% set built_from = (collapsing._property_in(described, 'collapsing.projection') or {}) if described else {} %}
-    {% set stale = collapsing._why_stale(projection, described, built_from, source, signature, read, of_source)
-        if described else none %}
-    {% if flags.EMPTY and described and (stale or should_full_refresh()) %}
-        {% if stale %}
-            {% do collapsing._say(model.name, stale ~ ': --empty leaves it as it is, and the next run rebuilds it') %}
-        {% endif %}
-        {{ return({'after': none, 'upto': 0, 'batches': none, 'rebuild': false}) }}
-    {% endif %}
-    {% if described and not stale and not should_full_refresh() %}
-        {{ return({
-            'after': read.last if read else none, 'upto': upto, 'number': upto, 'batches': read, 'rebuild': false,
-            'types': collapsing._property_in(described, 'collapsing.types')
-        }) }}
-    {% endif %}
-    {% if stale %}{% do collapsing._say(model.name, stale ~ ': rebuilding it from all of ' ~ source.identifier) %}{% endif %}
+    Returns what a run of a projection does, {act}, and why, {says}, where that is not what most runs do. `own` and `ledger` are
+    handles or none. Its own table was listed first: it may not seem to have read more than its ledger has.
 
-    {% set types = collapsing._checked_types(source, settings) %}
-    {% set built = {
-        'signature': signature, 'settings': collapsing._settings_stored(settings), 'source': collapsing._plain(source) | string,
-        'session': collapsing._session_settings() if collapsing._computes(settings) else {}
-    } %}
-    {% set properties = {
-        'collapsing.projection': collapsing._as_property(built), 'collapsing.types': collapsing._as_property(types)
-    } %}
-    {% set all = {
-        'after': none, 'upto': upto, 'number': upto, 'types': types, 'batches': none, 'rebuild': false, 'unsigned': dict(built_from, signature=none)
-    } %}
-    {% set columns = collapsing._stored_columns(
-        collapsing._columns_of_query(collapsing._project(source, settings, types, all)), projection
-    ) %}
+    nothing  there is nothing to commit
+    create   the table is created, in the place of the one that is there, and then filled as for `whole`
+    whole    the sums of all that is visible in the ledger become one compacted batch
+    merge    what the projection has and the sums of new batches become one compacted batch
+    append   the sums of new batches become one batch
+#}
+{% macro _projection_act(own, ledger, settings) %}
+    {% if ledger is not none %}{% do collapsing._check_ours(ledger.relation.identifier, ledger) %}{% endif %}
+    {% if own is none %}{{ return({'act': 'create'}) }}{% endif %}
+    {% if flags.EMPTY or ledger is none or ledger.compacted is none %}{{ return({'act': 'nothing'}) }}{% endif %}
+    {% set anew, behind = ': rebuilding it from all of ' ~ ledger.relation.identifier, ledger.last - own.last %}
+    {% set because = collapsing._why_created_again(own, ledger, settings) %}
+    {% if because %}
+        {#- an unfinished table may have been filled by another run since it was listed -#}
+        {% set is_filled = own.compacted is none and collapsing._list(own).compacted is not none %}
+        {{ return({'act': 'nothing'} if is_filled else {'act': 'create', 'says': because ~ anew}) }}
+    {% endif %}
+    {% if own.compacted is none %}{{ return({'act': 'whole'}) }}{% endif %}
+    {% if behind == 0 %}{{ return({'act': 'nothing'}) }}{% endif %}
+    {% if should_full_refresh() %}{{ return({'act': 'whole', 'says': 'a full refresh' ~ anew}) }}{% endif %}
+    {% if ledger.compacted > own.last %}
+        {{ return({'act': 'whole', 'says': 'its ledger has compacted batches that it has not read' ~ anew}) }}
+    {% endif %}
+    {% if behind > 64 %}{{ return({'act': 'whole', 'says': 'it is ' ~ behind ~ ' batches behind' ~ anew}) }}{% endif %}
+    {% if own.last - own.compacted > 16 %}
+        {{ return({'act': 'merge', 'says': 'merging the partial sums of the batches up to ' ~ ledger.last}) }}
+    {% endif %}
+    {{ return({'act': 'append'}) }}
+{% endmacro %}
+
+
+{# Returns why the table of a projection is created again, or none where it goes on; arguments as in _projection_act. #}
+{% macro _why_created_again(own, ledger, settings) %}
+    {% if own.identity is not none and collapsing._property(own, 'rules') is none %}
+        {% do collapsing._raise(
+            model.name, 'the table ' ~ own.relation ~ ' is that of a ledger, whose rows only its stage could give again: drop it first, or give'
+            ~ ' the model another name'
+        ) %}
+    {% endif %}
+    {% if should_full_refresh() %}
+        {#- where there is a number for it, and the session's time zone is the same, readers keep the table -#}
+        {% set zone = collapsing._property(own, 'zone') %}
+        {% if own.identity is none or ledger.last == own.last
+            or (zone and collapsing._rows_of('select current_timezone()')[0][0] != zone) %}
+            {{ return('a full refresh') }}
+        {% endif %}
+    {% endif %}
+    {% do collapsing._check_ours(model.name, own) %}
+    {% if collapsing._property(own, 'rules') != collapsing._projection_rules(model, settings) %}
+        {{ return('its group_by, its measures or its ledger are not those that it was built from') }}
+    {% endif %}
+    {% if collapsing._property(own, 'ledger') != ledger.identity %}{{ return('its ledger was created again') }}{% endif %}
+    {% if ledger.last < own.last %}
+        {{ return('its ledger ends at batch ' ~ ledger.last ~ ', and it has read batch ' ~ own.last) }}
+    {% endif %}
+    {% if own.compacted is none and ledger.last == own.last %}{{ return('the run that created it did not finish') }}{% endif %}
+    {{ return(none) }}
+{% endmacro %}
+
+
+{# Creates the table of a projection empty, once SQL of its settings is checked against the ledger; returns its handle. #}
+{% macro _create_projection(projection, own, ledger, settings) %}
+    {% set of_ledger = collapsing._ledger_settings(collapsing._sources_of(model)[0]) %}
+    {% if ledger is none %}
+        {% do collapsing._raise(model.name, "its ledger '" ~ of_ledger.model ~ "' has not been built: run it first") %}
+    {% endif %}
+    {% if of_ledger.is_signed %}{% do collapsing._check_reads_no_sign(settings, of_ledger.sign) %}{% endif %}
+    {% do collapsing._check_groups(ledger.relation, settings) %}
+    {% set types, rules = collapsing._argument_types(ledger.relation, settings), collapsing._projection_rules(model, settings) %}
+    {% set zone = collapsing._rows_of('select current_timezone()')[0][0] if collapsing._computes(settings) else '' %}
+    {% set summed = collapsing._columns_of_query(collapsing._project(ledger.relation, settings, types, 'false')) %}
+    {% set columns = collapsing._stored_columns(summed + [{'name': 'ledger_batch', 'dtype': 'int'}], projection) %}
     {% do collapsing._check_contract(columns) %}
-    {% if described and (built_from.settings != built.settings or described.columns != columns) %}
+    {% if own is not none and (own.columns != columns or collapsing._property(own, 'rules') != rules) %}
         {% do collapsing._warn_of_views() %}
     {% endif %}
-    {% if read and upto >= read.last and upto != read.base and described.columns == columns
-        and collapsing._is_appendable(projection, described) %}
-        {{ return(dict(all, rebuild=true, number=-upto, batches=read, properties=properties)) }}
-    {% endif %}
-    {% do collapsing._check_absent(model.name, projection) %}
-    {% do collapsing._recreate(projection, columns, properties) %}
-    {{ return(all) }}
-{% endmacro %}
-
-
-{# Returns whether a ledger has been rebuilt since a projection has read the batches `read`; both as _batches_of returns them. #}
-{% macro _is_rebuilt_since(read, of_source) %}
-    {{ return(not of_source or read.last > of_source.last or read.last < of_source.first) }}
-{% endmacro %}
-
-
-{# Returns why what a projection has cannot be added to, or none where it can; arguments as in _ready_partials. #}
-{% macro _why_stale(projection, described, built_from, source, signature, read, of_source) %}
-    {% if not collapsing._is_appendable(projection, described) %}
-        {{ return('its table is not one that this package has created, in the format of the model') }}
-    {% endif %}
-    {% if built_from.signature != signature %}
-        {{ return('its group_by or its measures are not those that it was built from') }}
-    {% endif %}
-    {% if built_from.source != collapsing._plain(source) | string %}
-        {{ return('it was built from another table, ' ~ built_from.source) }}
-    {% endif %}
-    {% if read and collapsing._is_rebuilt_since(read, of_source) %}{{ return('what it reads has been rebuilt') }}{% endif %}
-    {{ return(collapsing._why_other_session(built_from)) }}
-{% endmacro %}
-
-
-{# Returns why a projection may give other rows in this session than in that which it was built in, or none. #}
-{% macro _why_other_session(built_from) %}
-    {% if not built_from.session %}{{ return(none) }}{% endif %}
-    {% set zone = collapsing._session_settings().zone %}
-    {% if built_from.session.zone == zone %}{{ return(none) }}{% endif %}
-    {{ return("its SQL may depend on the session's time zone, which was " ~ built_from.session.zone ~ ' and is ' ~ zone) }}
+    {{ return(collapsing._create(projection, columns, {
+        'collapsing.ledger': ledger.identity, 'collapsing.rules': rules, 'collapsing.types': types | join('|'),
+        'collapsing.zone': zone
+    }, own)) }}
 {% endmacro %}
 
 
@@ -112,14 +105,14 @@
     {% set sources = collapsing._sources_of(node) %}
     {% for read in sources if collapsing._is_projection(read) %}
         {% do collapsing._raise(
-            node.name, "it reads the projection '" ~ read.name ~ "', and a projection reads a ledger: aggregate collapsing.final(ref('"
-            ~ read.name ~ "')) in a view"
+            node.name, "it reads the projection '" ~ read.name ~ "', and a projection reads a ledger: aggregate"
+            ~ " collapsing.final(ref('" ~ read.name ~ "')) in a view"
         ) %}
     {% endfor %}
     {% if sources | length != 1 %}
         {% do collapsing._raise(
-            node.name, 'a projection reads exactly one ledger (a model whose settings say how its rows collapse), through ref(); it reads '
-            ~ (node.depends_on.nodes | map('replace', 'model.', '') | join(', ') or 'none')
+            node.name, 'a projection reads exactly one ledger (a model whose settings say how its rows collapse), through ref();'
+            ~ ' it reads ' ~ (node.depends_on.nodes | map('replace', 'model.', '') | join(', ') or 'none')
         ) %}
     {% endif %}
     {% set ledger = sources[0] %}
@@ -132,40 +125,35 @@
             ~ " collapsing.final(ref('" ~ ledger.name ~ "')) in a model of your own"
         ) %}
     {% endif %}
-    {{ return(ref(ledger.package_name, ledger.name, version=ledger.version)) }}
+    {% set relation = ref(ledger.package_name, ledger.name, version=ledger.version) %}
+    {% if collapsing._file_format(this) != collapsing._file_format(relation) %}
+        {% do collapsing._raise(
+            node.name, 'a projection has the format of its ledger: its file_format is ' ~ collapsing._file_format(this)
+            ~ ", and that of '" ~ ledger.name ~ "' is " ~ collapsing._file_format(relation)
+        ) %}
+    {% endif %}
+    {{ return(relation) }}
 {% endmacro %}
 
 
-{# Returns a hash of what a projection is built from: its settings and what it reads. #}
-{% macro _signature(settings) %}
-    {{ return(local_md5(collapsing._settings_stored(settings) ~ ' ' ~ model.depends_on.nodes | join(' '))) }}
-{% endmacro %}
-
-
-{# Returns a hash of the settings of a projection. Raise `layout` when the same settings come to store other columns. #}
-{% macro _settings_stored(settings) %}
-    {% set layout, parts = 5, [] %}
+{# Returns a hash of what a projection is built from. Raise `layout` when the same settings come to store other columns. #}
+{% macro _projection_rules(node, settings) %}
+    {% set parts = ['layout 6', 'ledger ' ~ collapsing._sources_of(node) | map(attribute='unique_id') | join(' ')] %}
     {% for name, sql in settings.group_by.items() %}
         {% do parts.append('group ' ~ name ~ ': ' ~ sql) %}
     {% endfor %}
     {% for measure in settings.measures %}
         {% do parts.append('measure ' ~ measure.name ~ ': ' ~ measure.aggregate) %}
     {% endfor %}
-    {{ return(local_md5(layout ~ '\n' ~ parts | join('\n'))) }}
+    {{ return(local_md5(parts | join('\n'))) }}
 {% endmacro %}
 
 
-{#
-    Raises an error where the table of a projection was built by other settings than its model has now: its columns would be misread. `built`
-    is the table's property.
-#}
-{% macro _check_built_as_set(node, table, built, settings) %}
-    {#- the SQL that these two show may be that of the projection's next run, and --empty leaves a projection as it is -#}
-    {% set is_other = built.settings and built.settings != collapsing._settings_stored(settings) %}
-    {% if is_other and flags.WHICH not in ['compile', 'generate'] and not flags.EMPTY %}
-        {% do collapsing._raise(
-            node.name, 'its table ' ~ table ~ ' was built with a different group_by or different measures from those that the'
-            ~ ' model has now: run it first'
-        ) %}
-    {% endif %}
+{# Returns the last batch of a ledger, a handle, that `reader`, a projection's node, has read; none where it has to be rebuilt. #}
+{% macro _valid_watermark(reader, ledger) %}
+    {% set relation = collapsing._relation_if_any(reader) %}
+    {% set own = collapsing._table(relation) if relation is not none else none %}
+    {% set is_of_ledger = own is not none and collapsing._property(own, 'ledger') == ledger.identity %}
+    {% if not is_of_ledger or own.compacted is none or ledger.compacted is none %}{{ return(none) }}{% endif %}
+    {{ return(own.last if ledger.compacted <= own.last and own.last <= ledger.last else none) }}
 {% endmacro %}

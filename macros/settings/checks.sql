@@ -102,10 +102,9 @@
 {% endmacro %}
 
 
-{# Raises an error where a table that the package writes would not be its own; warns of configs without effect. #}
+{# Raises an error where a model's table is to have a format that the package does not write; warns of configs without effect. #}
 {% macro _check_model(kind) %}
     {% do collapsing._check_format() %}
-    {% do collapsing._check_names_beside() %}
     {% set decided_by = {
         'unique_key': {'ledger': "the setting 'key'", 'projection': "the setting 'group_by'"}[kind],
         'incremental_strategy': 'the package, which only appends',

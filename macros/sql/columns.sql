@@ -99,7 +99,7 @@
 
 {# Returns the names of the columns that the package adds to a ledger's rows. #}
 {% macro _system_columns() %}
-    {{ return(['ledger_sign', 'ledger_block', 'ledger_place', 'ledger_batch']) }}
+    {{ return(['ledger_sign', 'ledger_block', 'ledger_note', 'ledger_place', 'ledger_batch']) }}
 {% endmacro %}
 
 

@@ -82,18 +82,18 @@
 
 
 {#
-    Returns the condition that a column lies between two values, given as _bound_text has them. Whole numbers, dates and timestamps are
-    rounded outwards, to multiples of a power of two: Spark compiles these literals into the generated code, which batches of similar
-    keys then share.
+    Returns the condition that a column lies within `range`, {least, greatest, dtype}, its ends as _bound_text has them. Whole numbers, dates and
+    timestamps are rounded outwards, to multiples of a power of two: Spark compiles these literals into the generated code, which
+    batches of similar keys then share.
 #}
-{% macro _sql_is_between(column, least, greatest, dtype) %}
-    {% set ends, bits = [least, greatest], collapsing._integer_bits(dtype) %}
+{% macro _sql_is_between(column, range) %}
+    {% set ends, bits = [range.least, range.greatest], collapsing._integer_bits(range.dtype) %}
     {% if bits %}
-        {% set least, greatest, limit = least | int, greatest | int, 2 ** (bits - 1) %}
+        {% set least, greatest, limit = range.least | int, range.greatest | int, 2 ** (bits - 1) %}
         {% set step = 2 ** ((greatest - least) // 8).bit_length() %}
         {% set ends = [[least // step * step, -limit] | max, [(greatest // step + 1) * step, limit - 1] | min] %}
     {% endif %}
     {{ return(
-        column ~ ' between ' ~ collapsing._typed_literal(ends[0], dtype) ~ ' and ' ~ collapsing._typed_literal(ends[1], dtype)
+        column ~ ' between ' ~ collapsing._typed_literal(ends[0], range.dtype) ~ ' and ' ~ collapsing._typed_literal(ends[1], range.dtype)
     ) }}
 {% endmacro %}

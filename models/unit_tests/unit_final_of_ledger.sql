@@ -5,4 +5,11 @@
     {'name': 'unit_final_of_ledger', 'config': {'meta': {'collapsing': {'key': 'id', 'version': 'version'}}}}
 ) %}
 
-{{ collapsing._uncancelled_rows(ref('unit_ledger'), ref('unit_ledger'), settings, ['id', 'version', 'log_offset', 'metric', 'label']) }}
+with visible as (
+    select
+        *,
+        9 as ledger_newest
+    from {{ ref('unit_ledger') }}
+)
+
+{{ collapsing._uncancelled_rows('visible', ref('unit_ledger'), settings, ['id', 'version', 'log_offset', 'metric', 'label']) }}

@@ -15,7 +15,14 @@
     {'name': 'block', 'dtype': 'string'}
 ] %}
 {% if settings.sign %}{% do columns.append({'name': 'sign', 'dtype': 'int'}) %}{% endif %}
-{% set batch = {'number': 9, 'takes': none, 'bounds': none, 'rows': 0} %}
+{% set batch = {'takes': none, 'visible': none, 'bounds': none, 'rows': 0} %}
 {% set ledger = ref('unit_ledger') %}
 
-{{ collapsing._fold(ref('unit_events'), none if var('fold_is_first', false) else ledger, settings, columns, batch) }}
+with folded as (
+    {{ collapsing._fold(ref('unit_events'), none if var('fold_is_first', false) else ledger, settings, columns, batch) }}
+)
+
+select
+    *,
+    9 as ledger_batch
+from folded

@@ -8,5 +8,6 @@ select
     cast(null as decimal(38, 18)) as amount,
     cast(null as tinyint) as ledger_sign,
     cast(null as string) as ledger_block,
+    cast(null as string) as ledger_note,
     cast(null as int) as ledger_batch
 where false

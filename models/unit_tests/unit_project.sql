@@ -10,10 +10,10 @@
         {'name': 'amount', 'function': 'sum', 'argument': 'amount'}
     ]
 } %}
-{% set types = {'total': 'int', 'filled': 'int', 'amount': 'decimal(38,18)'} %}
+{% set types = ['int', '-', 'decimal(38,18)'] %}
 
 with appended as (
-    {{ collapsing._project(ref('unit_ledger'), settings, types, {'after': 1, 'upto': 3, 'number': 3}) }}
+    {{ collapsing._project(ref('unit_ledger'), settings, types, 'ledger_batch > 1 and ledger_batch <= 3') }}
 )
 
 select
@@ -23,6 +23,5 @@ select
     ledger_count_filled,
     ledger_count_amount,
     cast(ledger_sum_amount as string) as ledger_sum_amount,
-    ledger_sign,
-    ledger_batch
+    ledger_sign
 from appended

@@ -10,10 +10,10 @@
         {'name': 'different', 'function': 'distinct', 'argument': 'version'}
     ]
 } %}
-{% set types = {'total': 'int', 'least': 'int', 'different': 'int'} %}
+{% set types = ['int', '-', '-', '-'] %}
 
 with appended as (
-    {{ collapsing._project(ref('unit_ledger'), settings, types, {'after': 1, 'upto': 3, 'number': 3}) }}
+    {{ collapsing._project(ref('unit_ledger'), settings, types, 'ledger_batch > 1 and ledger_batch <= 3') }}
 )
 
 select * from appended

@@ -66,7 +66,7 @@ class Bench:
                 statement, at = begun.pop(event.info.thread)
                 self.statements.append((statement, time.perf_counter() - at))
             if event.info.name == "SQLQuery":
-                sql = re.sub(r"\d+|__[0-9a-f_]{20,}", "", " ".join(event.data.sql.split("*/", 1)[-1].split()))
+                sql = re.sub(r"\brun[=_][0-9a-f_-]{30,}|\d+", "", " ".join(event.data.sql.split("*/", 1)[-1].split()))
                 begun[event.info.thread] = (f"{event.data.node_info.node_name}: {sql[:70]}", time.perf_counter())
 
         result = dbtRunner(manifest=self._parsed, callbacks=[hear]).invoke(given)

@@ -45,9 +45,10 @@ QUERIES = {
         group by way, carrier, date_format(scheduled_at, 'yyyy-MM')
     """,
     "history": """
-        select ledger_batch, rows_read, to_json(decisions) as decisions
-        from {flights_ledger}__history
-        order by ledger_batch
+        select batch, rows_read, to_json(decisions) as decisions
+        from {flights_history}
+        where act = 'run'
+        order by batch
     """,
     "carriers": "select airline, mean_departure_delay, mean_arrival_delay from {punctuality_by_carrier}",
     "manufacturers": """
@@ -202,11 +203,7 @@ def stream(found: Findings) -> list[str]:
     """Show what became of the events of each day."""
     history = found.plots["history"]
     counts = [json.loads(decisions or "{}") for decisions in history["decisions"]]
-    labels = (
-        [batch.label for batch in found.batches]
-        if len(found.batches) == len(counts)
-        else [str(n) for n in history["ledger_batch"]]
-    )
+    labels = [batch.label for batch in found.batches] if len(found.batches) == len(counts) else [str(n) for n in history["batch"]]
     series = [charts.Series(name, colour, [int(one.get(name, 0)) for one in counts]) for name, colour in DECISIONS]
     days = [replace(one, values=one.values[1:]) for one in series]
     whole = [replace(one, values=one.values[:1]) for one in series]

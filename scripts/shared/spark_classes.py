@@ -14,16 +14,23 @@ from pyspark.sql import SparkSession
 
 STATEMENTS = (
     "create schema archived",
-    "create table archived.kept (id int, label string, at timestamp, ledger_batch int) using parquet "
-    "options ('partitionOverwriteMode' 'dynamic') partitioned by (ledger_batch)",
-    "insert overwrite table archived.kept partition (ledger_batch = 1) select id, 'x', now() from range(10)",
-    "create or replace temporary view staged as select *, to_json(struct(id, at)) as json from archived.kept",
-    "cache table classified as select staged.*, row_number() over (partition by id order by at) as place from staged "
-    "left semi join (select id from range(4)) using (id)",
-    "select id, exploded, json from classified lateral view explode(array(1, 2)) as exploded order by id",
-    "select label, count(*), max(struct(id, at)) from classified group by label",
+    "create table archived.kept (id int, label string, ledger_sign tinyint, ledger_note string, ledger_batch int) using parquet "
+    "partitioned by (ledger_batch) tblproperties ('archived' = '1')",
+    "describe query select id, label from archived.kept",
     "describe table extended archived.kept",
     "show partitions archived.kept",
+    "select label, count(*), min(id), max(id), grouping(label) from archived.kept group by grouping sets ((label), ())",
+    "insert overwrite directory '{folder}/run' using parquet "
+    "select id, label, cast(1 as tinyint) as ledger_sign, ledger_note from ("
+    "with staged as (select cast(id as int) as id, concat('x', id) as label from range(10)), "
+    "classified as (select /*+ broadcast(staged) */ staged.*, monotonically_increasing_id() as row_id, "
+    "row_number() over (partition by staged.id order by staged.label) as place from staged left join archived.kept using (id)) "
+    "select id, label, cast(null as string) as ledger_note from classified lateral view explode(array(1, 2)) as exploded "
+    "union all select /*+ coalesce(1) */ null, null, to_json(named_struct('kind', 'commit', 'rows', count(*))) from classified)",
+    "alter table archived.kept add partition (ledger_batch = 0) partition (ledger_batch = 1) location '{folder}/run'",
+    "select from_json(ledger_note, 'kind string, batch int') from archived.kept where ledger_note is not null",
+    "select kept.* from archived.kept as kept left anti join archived.kept as later on kept.id = later.id "
+    "and later.ledger_batch > (select max(ledger_batch) from archived.kept where ledger_batch <= 0)",
     "show tables in archived like '*'",
 )
 
@@ -36,7 +43,7 @@ def main() -> None:
         builder = builder.config("spark.hadoop.javax.jdo.option.ConnectionURL", f"jdbc:derby:{folder}/metastore;create=true")
         spark = builder.config("spark.driver.extraJavaOptions", f'-Dderby.stream.error.file="{folder}/derby.log"').getOrCreate()
         for statement in STATEMENTS:
-            spark.sql(statement).collect()
+            spark.sql(statement.format(folder=folder)).collect()
         spark.stop()
         # the archive is written when Java ends, which is when nobody writes to it any more
         java = SparkContext._gateway.proc

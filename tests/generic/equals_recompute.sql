@@ -13,14 +13,10 @@
     {%- set tolerance = float_tolerance | float(-1) -%}
     {%- if not 0 <= tolerance < 1 -%}
         {%- do collapsing._raise(
-            node.name,
-            'the argument float_tolerance of the test equals_recompute must be a number from 0 to below 1; given: ' ~ float_tolerance
+            node.name, 'the argument float_tolerance of the test equals_recompute must be a number from 0 to below 1; given: '
+            ~ float_tolerance
         ) -%}
     {%- endif -%}
-    {%- set projection = collapsing._built_relation(node) -%}
-    {%- set built_from = collapsing._property_in(collapsing._describe(projection), 'collapsing.projection') or {} -%}
-    {%- set because = collapsing._why_other_session(built_from) -%}
-    {%- if because -%}{%- do collapsing._raise(node.name, 'it cannot be recomputed in this session: ' ~ because) -%}{%- endif -%}
-    {{ collapsing._differs_from_recompute(projection, node, tolerance) }}
+    {{ collapsing._differs_from_recompute(collapsing._built_relation(node), node, tolerance) }}
 {%- endif -%}
 {% endtest %}

@@ -47,6 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 LONG = (
     "test_kill.py",
     "test_optimize.py",
+    "test_protocol.py",
     "test_corners.py",
     "test_hive.py",
     "test_intake.py",
@@ -68,6 +69,9 @@ LONG = (
     "test_consumer.py",
     "test_bad_rows.py",
     "test_upkeep.py",
+    "test_costs.py",
+    "test_restored.py",
+    "test_types.py",
     "test_measures.py",
     "test_clickhouse.py",
     "test_stages.py",
@@ -242,8 +246,6 @@ def make_project(spark: SparkSession, local: Path, target: str, macros_alone: Pa
         if target in SERVERS:
             for (schema,) in spark.sql(f"show schemas like '{name}|{name}_*'").collect():
                 spark.sql(f"drop schema {schema} cascade")  # a server keeps what earlier tests left
-            with (directory / "dbt_project.yml").open("a") as settings:
-                settings.write("vars: {collapsing_lock_timeout_hours: 0.0001}\n")  # what a test lets die is dead
         if package == macros_alone:  # what deps would do, without asking git and the hub's cache
             (directory / "dbt_packages").mkdir()
             (directory / "dbt_packages" / "collapsing").symlink_to(package)

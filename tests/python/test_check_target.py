@@ -58,5 +58,5 @@ def test_plain_parquet_keeps_what_it_has_to(tmp_path: Path) -> None:
     ran = _check(tmp_path, "--target", "parquet")
     assert ran.returncode == 0, ran.stdout + ran.stderr
     rows = [line.split(" | ") for line in ran.stdout.splitlines() if line.startswith("| ")][1:]
-    assert len(rows) == 13 and {holds for _, holds, _ in rows} == {"yes", "-"}, ran.stdout
+    assert len(rows) == 11 and {holds for _, holds, _ in rows} == {"yes", "-"}, ran.stdout
     assert not [*(tmp_path / "warehouse").glob("collapsing_check_*")], "the schema is left"

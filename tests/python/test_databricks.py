@@ -97,7 +97,7 @@ def shop(recorder: Recorder, tmp_path_factory: pytest.TempPathFactory) -> DbtPro
         project.sql(f"insert into shop.arrived values {rows}")
         project.run("run")
     project.run("test")
-    operations = {"status": {}, "undo": {"batch": 3}, "optimize": {}, "unlock": {}}
+    operations = {"status": {}, "undo": {"batch": 3}, "optimize": {}}
     for operation, more in operations.items():
         project.run("run-operation", f"collapsing.{operation}", "--args", json.dumps({"model": "orders", **more}))
     project.run("run", "--full-refresh")
@@ -110,8 +110,7 @@ def test_the_answer_is_right(shop: DbtProject) -> None:
     assert rows == [(1, 2, "south", 11), (3, 1, "north", 7), (4, 3, "south", 1)]
     groups = shop.rows("select shop, n, int(amount), int(most) from shop.groups order by shop")
     assert groups == [("north", 1, 7, 7), ("south", 2, 12, 11)]
-    combined = shop.rows("select int(amount) from shop.combined where ledger_sign = 1 and id = 1 order by ledger_batch desc")
-    assert combined[0] == (21,)
+    assert shop.rows(f"select int(amount) from {shop.data('shop.combined')} where ledger_sign = 1 and id = 1") == [(21,)]
 
 
 def test_no_statement_is_one_that_a_sql_warehouse_refuses(shop: DbtProject, recorder: Recorder) -> None:
@@ -124,6 +123,6 @@ def test_every_table_has_a_name_of_three_parts(shop: DbtProject, recorder: Recor
         for sql in recorder.sent
         if re.match(r"(insert into|create (or replace )?table|drop table|alter table|delete from) ", sql)
     ]
-    assert len(written) > 50
+    assert len(written) > 15
     assert [sql for sql in written if "`spark_catalog`.`shop`." not in sql.split("(")[0]] == []
     print(len(recorder.sent), "statements were sent")

@@ -79,11 +79,13 @@ def test_every_proof_passes(flights, full: bool) -> None:
 def test_the_stream_was_disordered(flights) -> None:
     """Late and repeated events and deletes were there to be got right."""
     [(cancelled, tombstones)] = flights.rows(
-        "select (select count(*) from stg_flights_2013 where cancelled), (select count_if(ledger_sign = 0) from flights_ledger)"
+        "select (select count(*) from stg_flights_2013 where cancelled), "
+        f"(select count_if(ledger_sign = 0) from {flights.data('flights_ledger')})"
     )
     assert 0 < cancelled == tombstones
     [(staged, appended)] = flights.rows(
-        "select (select count(*) from stg_flight_events), (select count_if(ledger_sign >= 0) from flights_ledger)"
+        "select (select count(*) from stg_flight_events), "
+        f"(select count_if(ledger_sign >= 0) from {flights.data('flights_ledger')})"
     )
     assert appended < staged
     late = flights.rows(
@@ -101,16 +103,15 @@ def test_the_register_changed_after_its_flights_were_folded(flights, full: bool)
         f"where first.changed_at < '{CHANGES_FROM}'"
     )
     assert renamed > 500 and removed > 10
-    history = flights.rows(
-        "select ledger_batch, tombstones, decisions['stale'] from aircraft_ledger__history order by ledger_batch"
-    )
+    commits = flights.notes("aircraft_ledger", "commit")
+    history = flights.rows(f"select batch, tombstones, decisions['stale'] from {commits} order by batch")
     last = 3 if full else 2
     assert [batch for batch, _, _ in history] == [1, 2, 3][:last]
     assert sum(tombstones for _, tombstones, _ in history) > removed / 2
     assert not full or sum(stale or 0 for _, _, stale in history) > 0
 
     for table in ("flights_ledger", "flights_by_tailnum_projection"):
-        assert flights.rows(f"select max(ledger_batch) from {table}") == [(2,)]
+        assert flights.visible(table)[-1] == 2
     flown = flights.rows(
         "select distinct manufacturer from stg_aircraft_events join flights_by_tailnum_projection using (tailnum) "
         f"where changed_at < '{CHANGES_FROM}'"
@@ -132,7 +133,7 @@ def report(monkeypatch):
 def test_the_report_names_all_decisions_and_batches(report) -> None:
     batches = [report.Batch(label, 1, 9, 5.0) for label in ("January to November", "2013-12-01", "stragglers")]
     decisions = ['{"applied": 8, "orphan_delete": 1}', '{"applied": 3, "tie": 1}', None]
-    history = pd.DataFrame({"ledger_batch": [1, 2, 3], "rows_read": [9, 4, 0], "decisions": decisions})
+    history = pd.DataFrame({"batch": [1, 2, 3], "rows_read": [9, 4, 0], "decisions": decisions})
     stream = report.stream(SimpleNamespace(batches=batches, plots={"history": history}))
     assert re.findall(r"</i>(\w+)", stream[1]) == ["applied", "orphan_delete", "tie"]
     for drawn in ("".join(stream), "".join(report.day_by_day(batches))):
@@ -152,7 +153,7 @@ def test_hours_without_flights_have_no_mean_delay(report) -> None:
 
 def test_the_report_shows_whose_sums_are_right(flights, report, tmp_path: Path) -> None:
     relations = dict.fromkeys(["punctuality_by_carrier", "busiest_hours", "busiest_routes", "stg_flight_events"])
-    relations |= dict.fromkeys(["stg_flights_2013", "flights", "flights_ledger", "punctuality_by_manufacturer"])
+    relations |= dict.fromkeys(["stg_flights_2013", "flights", "flights_history", "punctuality_by_manufacturer"])
     plots = report.read_plots(lambda sql: flights.sql(sql).toPandas(), {name: f"demo.{name}" for name in relations})
     sums = {
         way: rows.drop(columns="way").sort_values("carrier").values.tolist() for way, rows in plots["compared"].groupby("way")
@@ -196,7 +197,7 @@ def test_every_dbt_test_fails_on_bad_data(flights, spark, local: Path) -> None:
         _append_nulls(flights, f"{projection}_projection", ["1 as ledger_sign", "1001 as ledger_batch"])
     _append_nulls(flights, "flights_by_tailnum_projection", [lost, "1 as ledger_sign", "1001 as ledger_batch"])
     statuses = _tests_of(flights.invoke("test", "--select", "path:models/flights", "path:seeds/flights"))
-    assert len(statuses) == 52
+    assert len(statuses) == 50
     assert {name for name, status in statuses.items() if status != "fail"} == set()
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import re
 from decimal import Decimal
 from pathlib import Path
 
 import pytest
 
-from support.dbt_project import VIEW, DbtProject, Statements, model, statement_of
+from support.dbt_project import VIEW, DbtProject, model, statement_of
 
 pytestmark = pytest.mark.only("parquet")  # damages files, and stops at statements of parquet
 
@@ -36,8 +35,6 @@ FILES = {
     "models/rolling_kept.sql": model("ledger(ref('stg_rolling'))", {"key": "id", "version": "version"}),
     "models/stg_growing.sql": VIEW + "select id, version, {{ var('token', 'load') }} as block from intake.growing",
     "models/grown.sql": model("ledger(ref('stg_growing'))", LEDGER),
-    "models/of_folder.sql": model("ledger(ref('stg_folder'))", LEDGER),
-    "models/stg_folder.sql": VIEW + "select id, version, block from parquet.`{{ var('folder', '/none') }}`",
 }
 
 
@@ -84,10 +81,11 @@ def test_every_type_can_be_a_key_and_any_text_a_token(intake, spark) -> None:
         frame = spark.createDataFrame(rows, TYPES).selectExpr("*", f"{version} as version", f"concat(text, '{version}') as token")
         frame.write.mode("append").saveAsTable("intake.typed")
         project.run("run", "--select", models)
-    tokens = "select count(*), count(distinct block) from keyed__manifest where block is not null"
+    tokens = f"select count(*), count(distinct block) from {project.notes('keyed', 'block')}"
     assert project.rows(tokens) == [(2 * len(rows),) * 2], "each token is folded once"
     assert project.rows("select version, count(*) from live group by version") == [(2, len(rows))]
-    assert project.rows("select ledger_batch, ledger_sign, count(*) from keyed group by 1, 2 order by 1, 2") == [
+    appended = f"select ledger_batch, ledger_sign, count(*) from {project.data('keyed')} group by 1, 2 order by 1, 2"
+    assert project.rows(appended) == [
         (1, 1, len(rows)),
         (2, -1, len(rows)),
         (2, 1, len(rows)),
@@ -108,7 +106,7 @@ def test_only_unread_files_are_read(intake, spark, tmp_path: Path) -> None:
             assert file.read_bytes() == b"damaged"
         for file in folder.glob("*.parquet"):
             file.write_bytes(b"damaged")
-    assert project.rows("select id, ledger_batch from of_files order by id") == [(1, 1), (2, 2)]
+    assert project.rows(f"select id, ledger_batch from {project.data('of_files')} order by id") == [(1, 1), (2, 2)]
 
 
 def test_of_many_folded_blocks_each_is_known(intake, full: bool) -> None:
@@ -121,17 +119,17 @@ def test_of_many_folded_blocks_each_is_known(intake, full: bool) -> None:
     project.run("run", "--select", "stg_many+")
     project.sql(f"insert into intake.many select id, 2, concat({block}, ',') from range(20)")
     project.run("run", "--select", "of_many")
-    held = "select ledger_batch, count(distinct ledger_block), count(*) from of_many group by 1 order by 1"
-    assert project.rows(held) == [(1, many, many), (2, 20, 40)]
-    known = "select count(*), count(distinct block) from of_many__manifest where block is not null"
+    held = "select ledger_batch, count(distinct ledger_block), count(*) from {} group by 1 order by 1"
+    assert project.rows(held.format(project.data("of_many"))) == [(1, many, many), (2, 20, 40)]
+    known = f"select count(*), count(distinct block) from {project.notes('of_many', 'block')}"
     assert project.rows(known) == [(many + 20,) * 2], "each token is folded once"
     if not full:
         return
     project.run("run", "--select", "of_many")
-    assert project.batches("of_many") == [1, 2]
+    assert project.visible("of_many") == [0, 1, 2]
     project.run("run-operation", "collapsing.undo", "--args", "{model: of_many, batch: 2}")
     project.run("run", "--select", "of_many")
-    assert project.rows(f"{held} desc limit 1") == [(4, 20, 40)]
+    assert project.rows(held.format(project.data("of_many"))) == [(-3, many, many), (4, 20, 40)]
 
 
 @pytest.fixture(scope="module")
@@ -143,99 +141,53 @@ def arriving(intake) -> DbtProject:
     return intake
 
 
-@pytest.mark.parametrize(
-    ("block", "begins"),
-    [
-        ("b", "cache lazy table `intake__kept__classified"),
-        pytest.param("d", "insert overwrite table intake.kept__manifest", marks=pytest.mark.full),
-        pytest.param("f", "insert overwrite table intake.kept partition", marks=pytest.mark.full),
-    ],
-)
-def test_a_block_that_lands_in_the_middle_of_a_run_is_left_whole_for_the_next_one(arriving, block: str, begins: str) -> None:
-    """By default before the first statement after the one that reads the stage: every later statement could see the block."""
-    during = chr(ord(block) + 1)
-    arriving.sql(f"insert into intake.arrived values (3, ascii('{block}'), '{block}')")
-    rows = f"(3, ascii('{during}'), '{during}'), (4, ascii('{during}'), '{during}')"
-    arrival = Arrival(arriving, begins, f"insert into intake.arrived values {rows}")
+INSERT = "insert overwrite directory"  # how the statement begins that reads the stage after the profile
+
+
+def test_a_block_that_lands_in_the_middle_of_a_run_is_left_whole_for_the_next_one(arriving) -> None:
+    arriving.sql("insert into intake.arrived values (3, 2, 'b')")
+    arrival = Arrival(arriving, INSERT, "insert into intake.arrived values (3, 3, 'c'), (4, 3, 'c')")
     assert arriving.invoke("run", "--select", "kept", callbacks=[arrival]).success and arrival.has_come
-    last = "select ledger_block, count_if(ledger_sign = 1) from kept where ledger_batch = (select max(ledger_batch) from kept)"
-    assert arriving.rows(f"{last} group by 1") == [(block, 1)]
+    last = "select ledger_block, count_if(ledger_sign = 1) from {} where ledger_batch = {} group by 1"
+    assert arriving.rows(last.format(arriving.data("kept"), 2)) == [("b", 1)]
     arriving.run("run", "--select", "kept")
-    assert arriving.rows(f"{last} group by 1") == [(during, 2)]
+    assert arriving.rows(last.format(arriving.data("kept"), 3)) == [("c", 2)]
 
 
 @pytest.mark.full
-def test_without_blocks_a_row_that_lands_in_the_middle_of_a_run_is_looked_up_or_waits(intake) -> None:
-    """Its key is outside of the range in which the run looks keys up: folded by this run, it would have two state rows."""
+def test_without_blocks_a_bad_row_that_lands_in_the_middle_of_a_run_stops_it(intake) -> None:
+    """And a row of a key that has a state cancels it, in this run or in the next."""
     intake.sql("create table intake.rolling (id bigint, version int) using parquet")
     intake.sql("insert into intake.rolling values (999, 1)")
     intake.run("run", "--select", "stg_rolling+")
     intake.sql("insert overwrite intake.rolling values (1, 1), (3, 1)")
     landing = "insert into intake.rolling values (999, 2), (null, 1), (2, 1)"
-    arrival = Arrival(intake, "cache lazy table `intake__rolling_kept__classified", landing)
-    assert intake.invoke("run", "--select", "rolling_kept", callbacks=[arrival]).success and arrival.has_come
-    states = "select id, sum(ledger_sign) from rolling_kept group by id having sum(ledger_sign) <> 1 or id is null"
-    assert intake.rows(states) == []
+    arrival = Arrival(intake, INSERT, landing)
+    assert not intake.invoke("run", "--select", "rolling_kept", callbacks=[arrival]).success and arrival.has_come
+    assert intake.visible("rolling_kept") == [0, 1]
     assert "null_key: 1 row, for example" in intake.fails("run", "--select", "rolling_kept")
-    intake.sql("insert overwrite intake.rolling values (1, 1), (3, 1), (999, 2), (2, 1)")
+    intake.sql("insert overwrite intake.rolling values (1, 1), (3, 1)")
+    landing = "insert into intake.rolling values (999, 2), (2, 1)"
+    intake.invoke("run", "--select", "rolling_kept", callbacks=[Arrival(intake, INSERT, landing)])
     intake.run("run", "--select", "rolling_kept")
-    assert intake.rows(states) == []
-    assert intake.rows("select id, max(version) from rolling_kept group by id order by id") == [(1, 1), (2, 1), (3, 1), (999, 2)]
+    states = f"select id, sum(ledger_sign), max(version) from {intake.data('rolling_kept')} group by id order by id"
+    assert intake.rows(states) == [(1, 1, 1), (2, 1, 1), (3, 1, 1), (999, 1, 2)]
 
 
-def test_a_block_that_grows_while_it_is_folded_has_no_key_that_was_not_looked_up(intake) -> None:
+def test_a_block_that_grows_while_it_is_folded_stops_the_run_and_is_folded_whole_by_the_next(intake) -> None:
     intake.sql("create table intake.growing (id bigint, version int, load int) using parquet")
     intake.sql("insert into intake.growing values (999, 1, 1)")
     intake.run("run", "--select", "stg_growing+")
     intake.sql("insert into intake.growing values (1, 1, 2), (3, 1, 2)")
-    landing = "insert into intake.growing values (999, 2, 2), (null, 1, 2), (2, 1, 2)"
-    arrival = Arrival(intake, "cache lazy table `intake__grown__classified", landing)
-    assert intake.invoke("run", "--select", "grown", callbacks=[arrival]).success and arrival.has_come
-    states = "select id, sum(ledger_sign) from grown group by id order by id"
+    arrival = Arrival(intake, INSERT, "insert into intake.growing values (999, 2, 2), (2, 1, 2)")
+    assert not intake.invoke("run", "--select", "grown", callbacks=[arrival]).success and arrival.has_come
+    assert intake.visible("grown") == [0, 1]
+    intake.run("run", "--select", "grown")
+    states = f"select id, sum(ledger_sign) from {intake.data('grown')} group by id order by id"
     assert intake.rows(states) == [(1, 1), (2, 1), (3, 1), (999, 1)]
     # its token becomes text, as where Spark takes the folders load=01 and load=02 for numbers until there is load=03b
     said = " ".join(intake.fails("run", "--select", "stg_growing+", variables={"token": "lpad(load, 2, '0')"}).split())
     assert "its rows were folded by other settings: 'block' was \"block as number\" and is" in said
-
-
-@pytest.mark.full
-def test_what_a_killed_run_has_cached_in_a_server_is_not_read_again(intake, spark, tmp_path: Path) -> None:
-    def write(number: int) -> None:
-        """Write a file of one block; Spark does not hear of it, as of what another application writes."""
-        rows = spark.sql(f"select {number}L as id, 1 as version, 'b{number}' as block").toPandas()
-        rows.to_parquet(tmp_path / f"{number}.parquet")
-
-    def run() -> list[str]:
-        statements = Statements()
-        assert intake.invoke("run", "--select", "of_folder", callbacks=[statements]).success
-        return statements.heard
-
-    write(1)
-    intake.run("run", "--select", "stg_folder", variables={"folder": str(tmp_path)})
-    run()
-    (caches,) = (statement for statement in run() if statement.startswith("cache lazy table"))
-    spark.sql(caches)  # a run that found nothing new leaves it when it is killed
-    assert spark.table(re.search("`.+?`", caches)[0]).count() == 0
-    write(2)
-    run()
-    spark.sql("clear cache")
-    assert intake.rows("select id, ledger_batch from of_folder order by id") == [(1, 1), (2, 2)]
-
-
-def test_a_ledger_whose_manifest_is_gone_is_not_folded_upon(arriving) -> None:
-    before = arriving.rows("select * from kept order by all")
-    arriving.sql("alter table intake.kept__manifest rename to intake.put_away")
-    said = " ".join(arriving.fails("run", "--select", "kept").split())
-    assert "kept__manifest, which lists the folded blocks, is missing: every block would be folded again" in said
-    assert arriving.rows("select * from kept order by all") == before
-    arriving.sql("alter table intake.put_away rename to intake.kept__manifest")
-    [(_, build)] = arriving.rows("show tblproperties kept ('collapsing.build')")
-    arriving.sql(f"alter table intake.kept set tblproperties ('collapsing.build' = '{json.dumps('another').encode().hex()}')")
-    said = " ".join(arriving.fails("run", "--select", "kept").split())
-    assert "intake.kept__manifest was not written for the rows that intake.kept has now: blocks would be lost" in said
-    arriving.sql(f"alter table intake.kept set tblproperties ('collapsing.build' = '{build}')")
-    arriving.run("run", "--select", "kept")
-    assert arriving.rows("select * from kept order by all") == before
 
 
 def test_a_full_refresh_that_would_lose_blocks_is_refused(arriving, full: bool) -> None:
@@ -251,15 +203,14 @@ def test_a_full_refresh_that_would_lose_blocks_is_refused(arriving, full: bool) 
         arriving.write("models/kept.sql", "{{ config(full_refresh=false) }}\n" + model("ledger(ref('stage'))", LEDGER))
         arriving.sql("insert into intake.arrived values (9, 1, 'x')")
         arriving.run("run", "--full-refresh", "--select", "kept")
-        assert arriving.rows("select id from kept where ledger_block = 'x'") == [(9,)]
-        assert arriving.rows("select count(*) from kept") == [(len(before) + 1,)]
+        assert arriving.visible("kept") == [0, 1, 2, 3, 4]
         arriving.write("models/kept.sql", model("ledger(ref('stage'))", LEDGER))
 
-    # a block that was taken back is not lost with its file: by default the only one with key 4
-    [(last, number)] = arriving.rows("select max_by(ledger_block, ledger_batch), max(ledger_batch) from kept")
-    arriving.run("run-operation", "collapsing.undo", "--args", f"{{model: kept, batch: {number}}}")
-    arriving.sql(f"insert overwrite intake.arrived select * from intake.all_of_it where block <> '{last}'")
+    # a block that was undone is not lost with its file: by default the only one with key 4
+    last = arriving.visible("kept")[-1]
+    [(block,)] = arriving.rows(f"select block from {arriving.notes('kept', 'block')} where batch = {last}")
+    arriving.run("run-operation", "collapsing.undo", "--args", f"{{model: kept, batch: {last}}}")
+    arriving.sql(f"insert overwrite intake.arrived select * from intake.all_of_it where block <> '{block}'")
     arriving.run("run", "--full-refresh", "--select", "kept", "sums")
-    assert arriving.rows("select count(distinct ledger_batch) from kept") == [(1,)]
-    live = "select sum(ledger_sign) from sums where ledger_batch = (select min(ledger_batch) from sums)"
-    assert arriving.rows(live) == [(4 if full else 3,)]
+    assert arriving.visible("kept") == arriving.visible("sums") == [-last - 2]
+    assert arriving.rows(f"select sum(ledger_sign) from {arriving.data('sums')}") == [(4 if full else 3,)]

@@ -50,4 +50,3 @@ def test_a_session_whose_timestamps_have_no_zone(project) -> None:
         project.run("run", "--select", "orders", "sums")
         project.run("run", "--select", "orders", "sums")
     assert project.rows("select id, amount from odd.orders_live order by id") == [(1, 4), (2, 3)]
-    assert len(project.rows("select ledger_batch from odd.orders__history")) == len(project.batches("odd.orders"))

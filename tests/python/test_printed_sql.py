@@ -90,13 +90,13 @@ def _expected(seed_name: str, step: int) -> tuple[list[str], list[tuple]]:
     )
 
 
-@pytest.mark.parametrize(
-    ("name", "step"), [(name, step) for name, case in CASES.items() for step in range(1, min(case.last, last_step(name)) + 1)]
-)
-def test_printed_sql_gives_the_rows_that_an_example_expects(clickhouse, name: str, step: int) -> None:
-    _fill(clickhouse, name, step)
-    columns, expected = _expected(f"{name}_expected", step)
-    assert sorted(clickhouse.run(f"select {', '.join(columns)} from {CASES[name].table}"), key=str) == expected
+@pytest.mark.parametrize("name", CASES)
+def test_printed_sql_gives_the_rows_that_an_example_expects(clickhouse, name: str) -> None:
+    for step in range(1, min(CASES[name].last, last_step(name)) + 1):
+        _fill(clickhouse, name, step)
+        columns, expected = _expected(f"{name}_expected", step)
+        rows = clickhouse.run(f"select {', '.join(columns)} from {CASES[name].table}")
+        assert sorted(rows, key=str) == expected, f"after step {step}"
 
 
 def test_the_view_of_example1_inserts_an_id_twice_that_is_new_and_twice_in_a_block(clickhouse) -> None:
@@ -106,11 +106,11 @@ def test_the_view_of_example1_inserts_an_id_twice_that_is_new_and_twice_in_a_blo
     assert sorted(set(ids)) == [row[0] for row in expected] and len(ids) == len(expected) + 1
 
 
-@pytest.mark.parametrize("step", [1, 2, 3])
-def test_the_sums_that_example4_prints(clickhouse, step: int) -> None:
-    _fill(clickhouse, "example4", step)
-    _, expected = _expected("example4_expected_projection", step)
-    assert clickhouse.run("select dim1, sum(Smetric1) from Example4 group by dim1 having sum(sign) > 0") == expected
+def test_the_sums_that_example4_prints(clickhouse) -> None:
+    for step in (1, 2, 3):
+        _fill(clickhouse, "example4", step)
+        _, expected = _expected("example4_expected_projection", step)
+        assert clickhouse.run("select dim1, sum(Smetric1) from Example4 group by dim1 having sum(sign) > 0") == expected
 
 
 def test_winners_by_partition_and_after_optimize(clickhouse) -> None:

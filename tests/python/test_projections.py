@@ -255,7 +255,8 @@ def test_a_projection_without_values_is_the_table_it_was(every) -> None:
         ("ledger_sign", "bigint"),
         ("ledger_batch", "int"),
     ]
-    assert project.rows("select shop, ledger_batch from only_sums group by 1, 2 having count(*) > 1") == []
+    counted = "select shop, ledger_batch from only_sums where ledger_count_known is not null"
+    assert project.rows(f"{counted} group by 1, 2 having count(*) > 1") == []
 
 
 @pytest.mark.full
@@ -302,7 +303,7 @@ def test_a_rebuilt_ledger_makes_its_projections_rebuild_themselves(every) -> Non
     project.run("run", "--full-refresh", "--select", "events")
     project.run("run", "--select", *CHAIN[2:])
     for name in SETTINGS:
-        assert project.batches_that_count(name) == [BLOCKS + 1]
+        assert project.visible(name) == [-BLOCKS - 1]
         assert differing(project, name) == []
 
 

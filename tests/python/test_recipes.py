@@ -27,7 +27,7 @@ def statuses(repository: DbtProject) -> dict[int, dict[str, str]]:
     repository.run("seed", "--full-refresh", "--select", "path:seeds/recipes")
     files = (REPOSITORY / "models" / "examples" / "recipes").rglob("*.sql")
     tables = [path.stem for path in files if path.stem.endswith(("_ledger", "_projection"))]
-    for table in [row[1] for row in repository.rows("show tables") if row[1].split("__")[0] in tables]:
+    for table in [row[1] for row in repository.rows("show tables") if row[1] in tables]:
         repository.sql(f"drop table {table}")  # a server keeps what earlier tests left
     found = {}
     for step, selected in STEPS.items():
@@ -46,8 +46,8 @@ def test_each_recipe_equals_the_direct_answer(statuses, step: int) -> None:
 
 def test_events_were_late_and_deleted_and_both_shards_had_some(statuses, repository: DbtProject) -> None:
     for ledger in ("orders_ledger", "customers_ledger"):
-        history = f"select sum(decisions['stale']), sum(tombstones) from {ledger}__history"
-        [(stale, tombstones)] = repository.rows(history)
+        counted = f"select sum(decisions['stale']), sum(tombstones) from {repository.notes(ledger, 'commit')}"
+        [(stale, tombstones)] = repository.rows(counted)
         assert stale > 0 and tombstones > 0, ledger
     for shard in ("sharded_orders_0_ledger", "sharded_orders_1_ledger"):
         assert repository.rows(f"select count(*) > 0 from {shard}") == [(True,)]

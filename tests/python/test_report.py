@@ -25,7 +25,7 @@ SUMS = {"group_by": ["amount"], "measures": {"n": "count(*)"}}
 
 
 STAGE = (
-    f"{VIEW}select *, 'late' as reason from values {', '.join(ARRIVED)} as arrived (id, version, is_deleted, amount, block) "
+    f"{VIEW}select * from values {', '.join(ARRIVED)} as arrived (id, version, is_deleted, amount, block) "
     "where block <= '{{ var('upto', 'b3') }}'"
 )
 
@@ -70,7 +70,7 @@ def _make(report, project, monkeypatch, out: Path, *more: str) -> int:
 
 def test_the_page_says_what_the_ledger_holds(report, reported, monkeypatch, tmp_path: Path) -> None:
     project = reported[0]
-    before = project.rows("select count(*) from orders_ledger__history")
+    before = project.batches("orders_ledger")
     assert _make(report, project, monkeypatch, tmp_path / "ledgers.html") == 0
     page = (tmp_path / "ledgers.html").read_text()
     tiles = dict(re.findall(r"<dt>([^<]+)</dt><dd>([^<]+)", page))
@@ -93,18 +93,19 @@ def test_the_page_says_what_the_ledger_holds(report, reported, monkeypatch, tmp_
     assert "duplicate 1<" in page and "stale 1<" in page
     assert "src=" not in page and "http" not in page and "<script" not in page
     assert "position: absolute" not in page  # it would widen the page beyond a narrow screen
-    assert project.rows("select count(*) from orders_ledger__history") == before
+    assert project.batches("orders_ledger") == before
 
 
-@pytest.mark.parametrize(
-    ("projections", "tile"),
-    [([], None), ([("sums", 3, 0, 2)], "up to date"), ([("sums", 1, 2, 2), ("days", 3, 0, 9)], "2<small>batches behind")],
-)
-def test_a_tile_says_how_far_the_slowest_projection_is_behind(report, projections: list, tile: str | None) -> None:
+def test_a_tile_says_how_far_the_slowest_projection_is_behind(report) -> None:
     sizes = {"stored": 1, "live": 1, "tombstones": 0}
-    drawn = report.overview({"history": [], "sizes": sizes, "projections": projections, "rejects": [], "storage": []})
-    found = re.search(r"<dt>slowest projection</dt><dd>(.*?)<", drawn.replace("<small>", "&small;"))
-    assert (found and found[1].replace("&small;", "<small>")) == tile
+    for projections, tile in (
+        ([], None),
+        ([("sums", 3, 0, 2)], "up to date"),
+        ([("sums", 1, 2, 2), ("days", 3, 0, 9)], "2<small>batches behind"),
+    ):
+        drawn = report.overview({"history": [], "sizes": sizes, "projections": projections, "rejects": [], "storage": []})
+        found = re.search(r"<dt>slowest projection</dt><dd>(.*?)<", drawn.replace("<small>", "&small;"))
+        assert (found and found[1].replace("&small;", "<small>")) == tile
 
 
 def test_it_says_what_is_wrong(report, reported, monkeypatch, tmp_path: Path, capsys) -> None:
@@ -119,38 +120,37 @@ def test_decisions_are_counted_under_the_names_of_the_legend(report) -> None:
     assert set(report.counted(None).values()) == {0}
 
 
-@pytest.mark.parametrize(
-    ("undoes", "said"),
-    [
-        ({}, ""),
-        ({4: 2}, " Undone: 2 (by batch 4)."),
-        ({4: 3, 5: 2}, " Undone: 2 (by batch 5), 3 (by batch 4)."),
-    ],
-)
-def test_batches_that_were_undone_are_named(report, undoes: dict[int, int], said: str) -> None:
-    assert report.undone([{"batch": batch, "undoes": undoes.get(batch)} for batch in range(1, 6)]) == said
+def test_batches_that_were_undone_are_named(report) -> None:
+    assert report.undone([{"batch": 1, "act": "run"}]) == ""
+    runs = [{"batch": batch, "act": "undone" if batch > 2 else "run"} for batch in (1, 2, 3, 4)]
+    assert report.undone(runs) == " Undone: 3, 4."
 
 
-@pytest.mark.parametrize(
-    ("greatest", "names"),
-    [(15_000, ["0", "5 k", "10 k", "15 k"]), (300, ["0", "100", "200", "300"]), (0.3, ["0", "0.1", "0.2", "0.3"])],
-)
-def test_the_numbers_of_an_axis_have_one_unit(report, greatest: float, names: list[str]) -> None:
-    assert report.charts.Frame(760, 190, greatest, "rows").names == names
+def test_bytes_are_told_by_what_readers_see_of_them(report) -> None:
+    batches = [{"batch": number, "bytes": 1000, "files": 2, "stored": 3} for number in (-2, 0, 1, 2, 3, 4)]
+    [drawn] = report.storage(batches, 2)
+    found = re.findall(r"(compacted|batches|no longer read)<.*?>(\d KB, \d files, \d rows)", drawn, re.DOTALL)
+    assert found[:3] == [
+        ("compacted", "1 KB, 2 files, 3 rows"),
+        ("batches", "2 KB, 4 files, 6 rows"),
+        ("no longer read", "3 KB, 6 files, 9 rows"),
+    ]
 
 
-@pytest.mark.parametrize(
-    ("number", "short", "in_bytes"),
-    [
-        (999, "999", "999 B"),
-        (9_999, "9,999", "10 KB"),
-        (999_499, "999 k", "999 KB"),
-        (999_999, "1 M", "1 MB"),
-        (999_999_999, "1 G", "1 GB"),
-    ],
-)
-def test_a_number_that_is_rounded_up_to_the_next_unit_is_in_it(report, number: int, short: str, in_bytes: str) -> None:
-    assert (report.charts.short(number), report.in_bytes(number)) == (short, in_bytes)
+def test_the_numbers_of_an_axis_have_one_unit(report) -> None:
+    for greatest, names in ((15_000, "0, 5 k, 10 k, 15 k"), (300, "0, 100, 200, 300"), (0.3, "0, 0.1, 0.2, 0.3")):
+        assert report.charts.Frame(760, 190, greatest, "rows").names == names.split(", ")
+
+
+def test_a_number_that_is_rounded_up_to_the_next_unit_is_in_it(report) -> None:
+    for number, shown in {
+        999: ("999", "999 B"),
+        9_999: ("9,999", "10 KB"),
+        999_499: ("999 k", "999 KB"),
+        999_999: ("1 M", "1 MB"),
+        999_999_999: ("1 G", "1 GB"),
+    }.items():
+        assert (report.charts.short(number), report.in_bytes(number)) == shown
 
 
 def test_a_line_has_no_point_where_nothing_is_known(report) -> None:

@@ -126,9 +126,10 @@ FINE = """
 """
 
 
-@pytest.mark.parametrize(("idiom", "text"), [(idiom, text) for idiom, texts in SILENT.items() for text in texts])
-def test_jinja_that_another_dbt_reads_otherwise_is_found(idiom: str, text: str) -> None:
-    assert {found for _, found in idioms.found_in(f"{BEFORE}\n{text}\n{{% endmacro %}}")} == {idiom}
+@pytest.mark.parametrize("idiom", SILENT)
+def test_jinja_that_another_dbt_reads_otherwise_is_found(idiom: str) -> None:
+    for text in SILENT[idiom]:
+        assert {found for _, found in idioms.found_in(f"{BEFORE}\n{text}\n{{% endmacro %}}")} == {idiom}, text
 
 
 def test_jinja_that_every_dbt_reads_alike_is_left_alone() -> None:

@@ -61,9 +61,8 @@ class Sequence:
     """One ledger with its projections, what has happened to it, and what it must show of that.
 
     Blocks are numbered as they land. A row is (id, version, is_deleted); its amount follows from id and version, so that a row
-    that comes again is the same. `folded` has the blocks of each batch, which after an undo are in a later batch too; `undone`
-    the number of the undo of each batch that has one. `forgotten` has, by the last batch at an optimize, the tombstones that it
-    dropped, {id: version}.
+    that comes again is the same. `folded` has the blocks of each batch that was not undone; `forgotten`, by the last batch before
+    a compaction, the tombstones that it dropped, {id: version}.
     """
 
     def __init__(self, project: DbtProject, name: str, seed: int) -> None:
@@ -71,14 +70,11 @@ class Sequence:
         self.done: list[str] = []
         self.blocks: list[list[tuple]] = []
         self.folded: dict[int, list[int]] = {}
-        self.undone: dict[int, int] = {}
         self.forgotten: dict[int, dict[int, int]] = {}
-        self.base = 0
         self.projections = ["sums"] if name != "winning" else []
         self.end_session: Callable[[], None] = lambda: None
         for table in [name, *(f"{name}_{projection}" for projection in PROJECTIONS)]:
-            for beside in ("", "__manifest", "__dropped"):
-                project.sql(f"drop table if exists sequences.{table}{beside}")
+            project.sql(f"drop table if exists sequences.{table}")
         project.sql("drop table if exists sequences.arrived")
         columns = "position int, id int, version int, is_deleted boolean, amount int, at timestamp, block string"
         project.sql(f"create table sequences.arrived ({columns}) using parquet")
@@ -108,48 +104,52 @@ class Sequence:
     def run_again(self) -> None:
         """A second run finds nothing to do."""
         self.run()
-        before = self.project.batches(f"sequences.{self.name}")
+        before = self._visible()
         self.run()
-        assert self.project.batches(f"sequences.{self.name}") == before
+        assert self._visible() == before
 
     def die(self) -> None:
         """A run dies before one of its statements, and the next goes on."""
-        begins = self.random.choice(
-            ("cache lazy table", "insert overwrite table", "insert into", "drop view", "describe", "select")
-        )
+        begins = self.random.choice(("describe", "show", "select", "with", "insert", "alter table", "call", "refresh", "create"))
         failpoint = Failpoint((self.random.choice(self._built()),), begins, self.random.randint(1, 3))
         self.project.invoke("run", "--select", "stage", *self._built(), callbacks=[failpoint])
         self.run()
 
     def optimize(self) -> None:
-        """The oldest batches are folded into a base."""
+        """The oldest batches become one compacted batch."""
         keep = self.random.choice((0, 0, 1, 2))
-        before = self.project.batches(f"sequences.{self.name}")
+        before = self._visible()
         assert operate(self.project, "optimize", model=self.name, keep_batches=keep).success
-        after = self.project.batches(f"sequences.{self.name}")
-        assert len(after) <= len(before) or keep
-        if self.name == "forgetful" and -after[0] > self.base:
-            read = [block for batch, blocks in self.folded.items() if self._counts(batch) for block in blocks]
-            oldest = max(version for block in read for _, version, _ in self.blocks[block]) - 2
-            known = self._last_states(-after[0])
-            self.forgotten[before[-1]] = {id_: at for id_, (at, deleted) in known.items() if deleted and at < oldest}
-        self.base = -min([*after, 0])
+        after = self._visible()
+        assert len(after) <= len(before)
+        if after[0] < before[0]:
+            self.forgotten[abs(before[-1])] = self._old_tombstones(-after[0])
 
     def undo(self) -> None:
-        """The newest batch that counts is undone, which is asked for twice; the next run folds its blocks again."""
-        counting = [number for number in sorted(self.folded) if number > self.base and self._counts(number)]
-        counting = counting if self.name in ("versioned", "arriving") else []
-        for batch in counting[-1:] * 2:
-            assert operate(self.project, "undo", model=self.name, batch=batch).success
-            self.undone[batch] = self.project.batches(f"sequences.{self.name}")[-1]
+        """The newest batches from some batch on are undone, which is asked for twice; the next run folds their blocks again."""
+        compacted, *later = self._visible()
+        if later:
+            first = self.random.choice(later[-2:])
+            for _ in range(2):
+                assert operate(self.project, "undo", model=self.name, batch=first).success
         self.run()
 
+    def _old_tombstones(self, upto: int) -> dict[int, int]:
+        """Return {id: version} of the tombstones that a compaction of the batches up to `upto` drops."""
+        if self.name != "forgetful":
+            return {}
+        read = [block for batch, blocks in self.folded.items() if batch <= upto for block in blocks]
+        oldest = max((version for block in read for _, version, _ in self.blocks[block]), default=0) - 2
+        return {id_: at for id_, (at, deleted) in self._last_states(upto).items() if deleted and at < oldest}
+
     def refresh(self) -> None:
-        """The ledger is built anew from its stage."""
+        """The ledger is folded anew from its stage."""
         self.project.run("run", "--full-refresh", "--select", "stage", self.name)
+        self._learn()
+        last = -self._visible()[0]
+        kept = self.project.rows(f"select id from {self.project.data(f'sequences.{self.name}')} where ledger_sign = 0")
+        self.forgotten = {last: {id_: at for id_, at in self._old_tombstones(last).items() if (id_,) not in kept}}
         self.run()
-        self.base = self.project.batches(f"sequences.{self.name}")[0] * -1
-        self.undone, self.forgotten = {}, {}
 
     def widen(self) -> None:
         """The stage has a new column."""
@@ -181,8 +181,9 @@ class Sequence:
         for batch, blocks in sorted(self.folded.items()):
             for _, dropped in sorted((at, dropped) for at, dropped in self.forgotten.items() if at < batch):
                 last = {id_: state for id_, state in last.items() if state != (dropped.get(id_), True)}
-            counts = (upto is None or batch <= upto) and self._counts(batch, upto)
-            for id_, version, deleted in (row for block in blocks if counts for row in self.blocks[block]):
+            if upto is not None and batch > upto:
+                continue
+            for id_, version, deleted in (row for block in blocks for row in self.blocks[block]):
                 old = last.get(id_)
                 newer = {
                     "arriving": lambda: True,
@@ -191,10 +192,6 @@ class Sequence:
                 }.get(self.name, lambda old=old, new=(version, deleted): old is None or new > old)()
                 last[id_] = (version, deleted) if newer else old
         return last
-
-    def _counts(self, batch: int, upto: int | None = None) -> bool:
-        """Return whether a batch counts after another one, by default after the last."""
-        return batch not in self.undone or (upto is not None and upto < self.undone[batch])
 
     def check(self) -> None:
         """Compare all that can be read with what must be."""
@@ -207,13 +204,11 @@ class Sequence:
             assert sum(row[-3] for row in found) == len(live)
             assert sum(row[-2] for row in found) == sum(amount for _, amount in live.values())
             assert max((row[-1] for row in found), default=None) == max((version for version, _ in live.values()), default=None)
-        numbers = self.project.rows(f"select ledger_batch from {ledger}__history")
-        assert len(set(numbers)) == len(numbers)
-        batches = [number for number in self.project.batches(ledger) if number > self.base] + [self.base] * (self.base > 0)
+        compacted, *later = self._visible()
+        batches = [-compacted, *later]
         status = self._status()
-        read = {block for batch, blocks in self.folded.items() if self._counts(batch) for block in blocks}
-        unread = len(self.blocks) - len(read)
-        assert (status["last_batch"], status["unread_blocks"]) == (max(batches), unread)
+        unread = len(self.blocks) - sum(map(len, self.folded.values()))
+        assert (status["last_batch"], status["compacted"], status["unread_blocks"]) == (batches[-1], batches[0], unread)
         assert status["live"] in (len(live), None), "it is not known where rows are replaced"
         built = [f"{self.name}_{projection}" for projection in self.projections]
         behind = [reader["name"] for reader in status["readers"] if reader["name"] in built and reader["lag_batches"]]
@@ -254,16 +249,16 @@ class Sequence:
         models = [self.name, *(f"{self.name}_{projection}" for projection in self.projections)]
         return models + [f"{name}_live" for name in models]
 
+    def _visible(self) -> list[int]:
+        return self.project.visible(f"sequences.{self.name}")
+
     def _learn(self) -> None:
         """Learn which batch has folded which block: what dies leaves it open."""
-        last = max(map(abs, self.project.batches(f"sequences.{self.name}")))
-        rows = self.project.rows(
-            f"select planned_in, block from sequences.{self.name}__manifest where block is not null and ledger_batch <= {last}"
-        )
-        assert {block for _, block in rows} == {f"b{number:04}" for number in range(len(self.blocks))}, "a block is not folded"
+        notes = self.project.notes(f"sequences.{self.name}", "block")
+        rows = self.project.rows(f"select batch, block from {notes}")
+        assert sorted(block for _, block in rows) == [f"b{number:04}" for number in range(len(self.blocks))], "each block once"
         self.folded = {
-            batch: sorted({int(block[1:]) for planned_in, block in rows if planned_in == batch})
-            for batch in {planned_in for planned_in, _ in rows}
+            batch: sorted(int(block[1:]) for folded_in, block in rows if folded_in == batch) for batch in {row[0] for row in rows}
         }
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import pytest
 
 from support.dbt_project import VIEW, DbtProject, model
@@ -29,11 +27,10 @@ FILES = {
     "models/told_blocks.sql": VIEW + "select * from {{ collapsing.blocks(ref('orders')) }}",
     "models/told_rejects.sql": VIEW + "select * from {{ collapsing.rejects(ref('orders')) }}",
     "models/no_rejects.sql": VIEW + "select * from {{ collapsing.rejects(ref('pairs')) }}",
-    "models/no_rejects_of_whole.sql": VIEW + "select * from {{ collapsing.rejects(ref('whole')) }}",
 } | {f"models/wrong_{n}.sql": f"{VIEW}select * from {{{{ collapsing.{call} }}}}" for n, call in enumerate(WRONG)}
 BLOCKS = "select block, batch, rows_read from told_blocks order by batch, block"
-HISTORY = "select batch, blocks, rows_read, states, cancels, undoes from told_history order by batch"
-REJECTS = "select id, amount, block, reason, ledger_block, batch from told_rejects order by all"
+HISTORY = "select batch, act, blocks, rows_read, states, cancels, tombstones from told_history order by batch, act"
+REJECTS = "select batch, block, reason, get_json_object(`row`, '$.amount') from told_rejects order by all"
 WRONG_MODELS = [f"wrong_{n}" for n in range(len(WRONG))]
 
 
@@ -72,99 +69,65 @@ def test_what_cannot_be_told_is_an_error_that_says_why(tools) -> None:
         assert words in said, words
 
 
-def test_relations_without_rows_where_nothing_was_rejected(tools) -> None:
-    assert tools.sql("select * from no_rejects").columns[-3:] == ["reason", "ledger_block", "batch"]
-    assert "tenant" in tools.sql("select * from no_rejects").columns
-    columns = ["id", "version", "amount", "reason", "block", "batch"]
-    assert tools.sql("select * from no_rejects_of_whole").columns == columns
-    assert tools.rows("select * from no_rejects union all select * from no_rejects") == []
+def test_relations_have_the_columns_that_are_documented(tools) -> None:
+    assert tools.sql("select * from told_history").dtypes == [
+        *(("batch", "int"), ("act", "string"), ("run_id", "string"), ("started_at", "timestamp"), ("blocks", "bigint")),
+        *(("rows_read", "bigint"), ("decisions", "map<string,bigint>")),
+        *(("states", "bigint"), ("cancels", "bigint"), ("tombstones", "bigint")),
+    ]
+    assert tools.sql("select * from told_blocks").dtypes == [("block", "string"), ("batch", "int"), ("rows_read", "bigint")]
+    assert tools.sql("select * from no_rejects").columns == ["batch", "block", "reason", "row"]
+    assert tools.rows("select * from no_rejects") == []
+
+
+# What the views tell after a batch that was undone, and whose blocks were folded again.
+RUNS = [
+    *((1, "run", 1, 3, 2, 0, 0), (2, "run", 1, 3, 1, 1, 0), (3, "run", 1, 3, 1, 1, 0), (4, "run", 1, 1, 0, 1, 1)),
+    *((5, "undone", 1, 1, 0, 0, 0), (6, "undone", 1, 2, 1, 0, 0), (7, "undo", 0, 0, 1, 0, 1), (8, "run", 2, 3, 1, 0, 0)),
+]
+FOLDED = [("b1", 1, 3), ("b2", 2, 3), ("b3", 3, 3), ("b4", 4, 1), ("b5", 8, 1), ("b6", 8, 2)]
+BAD = [(1, "b1", "null_key", "30"), (3, "b3", "null_version", "0"), (8, "b6", "null_key", "61")]
 
 
 @pytest.fixture(scope="module")
-def undone(tools, full: bool) -> DbtProject:
-    """The project after a batch that was undone and whose block was folded again; in full, after one without rows."""
-    if full:
-        _fold(tools, "b5", "1, 1, false, 'stale', 1")
+def undone(tools) -> DbtProject:
+    """The project after two batches were undone, of which the first has no rows, and their blocks folded again."""
+    _fold(tools, "b5", "1, 1, false, 'stale', 1")
     _fold(tools, "b6", "3, 1, false, 'new', 60", "null, 6, false, 'bad', 61")
-    assert operate(tools, "undo", model="orders", batch=6 if full else 5).success
-    assert tools.rows("select count(*) from told_blocks where block = 'b6'") == [(0,)]
+    assert operate(tools, "undo", model="orders", batch=5).success
+    assert tools.rows("select count(*) from told_blocks where block >= 'b5'") == [(0,)]
     tools.run("run", "--select", "orders")
     return tools
 
 
-@dataclass
-class Told:
-    """What is told of the ledger once a batch was undone: its batches, its blocks and its rejects."""
-
-    batches: list[tuple]
-    blocks: list[tuple]
-    aside: list[tuple]
-
-    @property
-    def last(self) -> int:
-        """The number of the last batch."""
-        return self.batches[-1][0]
-
-    def check(self, project: DbtProject) -> None:
-        """Compare with what the views show."""
-        assert project.rows(HISTORY) == self.batches
-        assert project.rows(BLOCKS) == self.blocks
-        assert project.rows(REJECTS) == self.aside
+def _check(project: DbtProject, history: list[tuple]) -> None:
+    """Compare what the views show with what happened."""
+    assert project.rows(HISTORY) == history
+    assert project.rows(BLOCKS) == FOLDED
+    assert project.rows(REJECTS) == BAD
 
 
-@pytest.fixture(scope="module")
-def told(full: bool) -> Told:
-    """What the views must tell: the batch of b6 is 6 where b5 was folded before it, else 5."""
-    first = 6 if full else 5
-    batches = [(1, 1, 3, 2, 0, None), (2, 1, 3, 1, 1, None), (3, 1, 3, 1, 1, None), (4, 1, 1, 0, 1, None)]
-    blocks = [("b1", 1, 3), ("b2", 2, 3), ("b3", 3, 3), ("b4", 4, 1)]
-    if full:
-        batches.append((5, 1, 1, 0, 0, None))
-        blocks.append(("b5", 5, 1))
-    batches += [(first, 1, 2, 1, 0, None), (first + 1, None, 0, 0, 1, first), (first + 2, 1, 2, 1, 0, None)]
-    blocks.append(("b6", first + 2, 2))
-    again = (None, 61, "b6", "null_key", "b6", first + 2)
-    return Told(batches, blocks, [(None, 30, "b1", "null_key", "b1", 1), again, (1, 0, "b3", "null_version", "b3", 3)])
-
-
-def test_views_of_a_ledger_follow_it_batch_by_batch(undone, told) -> None:
-    told.check(undone)
-    types = dict(undone.sql("select * from told_history").dtypes)
-    assert types["batch"] == "int" and types["decisions"] == "map<string,bigint>" and types["finished_at"] == "timestamp"
-    decided = "select decisions['tie'], seconds > 0, run_id is not null from told_history where batch = 2"
+def test_views_of_a_ledger_follow_it_batch_by_batch(undone) -> None:
+    _check(undone, RUNS)
+    decided = "select decisions['tie'], run_id is not null, started_at > timestamp'2020-01-01' from told_history where batch = 2"
     assert undone.rows(decided) == [(1, True, True)]
+    [(read, decided)] = undone.rows(
+        "select sum(rows_read), sum(aggregate(map_values(decisions), 0L, (a, b) -> a + b)) from told_history"
+    )
+    assert read == decided == 16
 
 
-@pytest.mark.only("parquet")  # writes partitions of its own
-def test_what_a_killed_run_had_planned_is_not_told(undone, told) -> None:
-    """A batch that was planned and never appended, and a merged manifest whose base was never written."""
-    killed = told.last + 1
-    block = f"('b8', 1L, {killed}, null, null, null, null, null, null, null, null, 'run', now())"
-    batch = f"(null, 1L, {killed}, 1L, null, 1L, 0L, 0L, null, 1D, null, 'run', now())"
-    bad = "(0, null, 1, false, 'bad', 99, 'b8', 'null_key', 'b8')"
-    for table, values in (("manifest", f"{block}, {batch}"), ("rejects", bad)):
-        undone.sql(f"insert overwrite tools.orders__{table} partition (ledger_batch = {killed}) values {values}")
-    columns = undone.columns("tools.orders__manifest", without=["ledger_batch"])
-    merged = f"select {columns} from tools.orders__manifest where ledger_batch <= {told.last}"
-    undone.sql(f"create table tools.merged using parquet as {merged}")
-    undone.sql(f"insert overwrite tools.orders__manifest partition (ledger_batch = {-told.last}) select * from tools.merged")
-    told.check(undone)
-    for table in ("rejects", "manifest"):
-        undone.drop_batch(f"tools.orders__{table}", killed)
-
-
-def test_views_of_a_ledger_stay_true_after_optimize(undone, told) -> None:
+def test_views_of_a_ledger_stay_true_after_optimize(undone) -> None:
     undone.run("run", "--select", "sums")
     assert operate(undone, "optimize", model="orders").success
-    assert undone.batches("orders") == [-told.last]
-    told.check(undone)
+    assert undone.visible("orders") == [-8]
+    _check(undone, [*RUNS[:-1], (8, "optimize", 0, 0, 2, 0, 1), RUNS[-1]])
 
 
-def test_views_of_a_ledger_tell_what_a_full_refresh_has_folded(undone, told) -> None:
+def test_views_of_a_ledger_tell_what_a_full_refresh_has_folded(undone) -> None:
+    before = undone.rows(HISTORY)
     undone.run("run", "--select", "orders", "--full-refresh")
-    number = max(-batch for batch in undone.batches("orders"))
-    blocks = undone.rows("select block, batch from told_blocks order by block")
-    assert blocks == [(block, number) for block, *_ in told.blocks]
-    assert undone.rows("select batch, count(*) from told_rejects group by batch") == [(number, 3)]
-    assert undone.rows(HISTORY)[:-1] == told.batches, "what was done stays told"
-    assert undone.rows("select max(batch), max_by(blocks, batch) from told_history") == [(number, len(told.blocks))]
+    assert undone.visible("orders") == [-9]
+    assert undone.rows(BLOCKS) == [(block, 9, read) for block, _, read in FOLDED]
+    assert [batch for batch, *_ in undone.rows(REJECTS)] == [9, 9, 9]
+    assert undone.rows(HISTORY) == [*before, (9, "full_refresh", 6, 13, 2, 0, 1)], "what was done stays told"

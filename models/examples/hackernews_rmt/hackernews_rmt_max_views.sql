@@ -5,5 +5,5 @@ select
     author,
     comment,
     max(views) as views
-from {{ ref('hackernews_rmt') }}
+from {{ collapsing.changes(ref('hackernews_rmt'), after=0) }}
 group by id, author, comment

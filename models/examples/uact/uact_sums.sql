@@ -2,6 +2,6 @@ select
     UserID,
     sum(PageViews * Sign) as PageViews,
     sum(Duration * Sign) as Duration
-from {{ ref('uact') }}
+from {{ collapsing.changes(ref('uact'), after=0) }}
 group by UserID
 having sum(Sign) > 0

@@ -2,5 +2,5 @@ select
     UserID,
     sum(PageViews) as PageViews,
     sum(Duration) as Duration
-from {{ ref('uact_negative') }}
+from {{ collapsing.changes(ref('uact_negative'), after=0) }}
 group by UserID

@@ -2,7 +2,8 @@
     'key': ['carrier', 'flight', 'scheduled_at'],
     'version': 'event_at',
     'is_deleted': 'is_cancelled',
-    'block': '_block'
+    'block': '_block',
+    'optimize_after': 10
 }}) }}
 
 {{ collapsing.ledger(ref('stg_flight_events')) }}

@@ -45,10 +45,10 @@ def run(bench: Bench, results: Results) -> None:
     for _ in range(LOADS):
         fold()
     bench.run("folded_read")
-    compare_all(f"{LOADS} batches, no base")
+    compare_all(f"{LOADS} batches, not optimized")
     ways = {"ClickHouse's": bench.clickhouse.optimize, "optimize": lambda: bench.optimize("folded")}
     compare(bench, results, "An optimize", ways, ours="optimize", rounds=1, warm_up=0)
-    compare_all("a base")
+    compare_all("optimized")
     stream.batch = keys // 10
     fold()
-    compare_all("a base, 10 % of the keys in a later batch")
+    compare_all("optimized, 10 % of the keys in a later batch")

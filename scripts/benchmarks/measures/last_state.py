@@ -37,7 +37,7 @@ def run(bench: Bench, results: Results) -> None:
         _land(bench, f"load {load}", f"select * from ({drawn} from range({results.setting['rows']}))")
         bench.run("replaced")
     bench.run("path:models/last_state")
-    _compare(bench, results, "no base")
+    _compare(bench, results, "not optimized")
 
     def optimize() -> None:
         bench.optimize("replaced")
@@ -48,11 +48,11 @@ def run(bench: Bench, results: Results) -> None:
     ways = {"optimize": optimize, "ClickHouse's": optimize_clickhouse}
     compare(bench, results, "An optimize", ways, base="optimize", ours="optimize", rounds=1, warm_up=0)
     bench.run("by_final")
-    _compare(bench, results, "a base")
+    _compare(bench, results, "optimized")
     newest = f"from measured where load = 'load {LOADS}' and pmod(id, 100) = 7"
     _land(bench, "changed", f"select id, ts + 1, amount + 1, payload {newest}")
     bench.run("replaced", "by_final")
-    _compare(bench, results, "a base, 1 % of the keys in a later batch")
+    _compare(bench, results, "optimized, 1 % of the keys in a later batch")
 
 
 def _land(bench: Bench, load: str, rows: str) -> None:

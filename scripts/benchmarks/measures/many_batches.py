@@ -35,7 +35,8 @@ def run(bench: Bench, results: Results) -> None:
         for number in track(range(2, last + 1), f"{last} batches", console=bench.console):
             bench.sql(
                 f"insert overwrite table {name} partition (ledger_batch = {number}) select /*+ coalesce(1) */ "
-                f"id + {number * ROWS_OF_A_BATCH}, 1, id % 97, cast(1 as tinyint), 'load {number}' from range({ROWS_OF_A_BATCH})"
+                f"id + {number * ROWS_OF_A_BATCH}, 1, id % 97, cast(1 as tinyint), 'load {number}', cast(null as string) "
+                f"from range({ROWS_OF_A_BATCH})"
             )
             bench.run(f"{name}_sums")
         rows = bench.sql(f"select sum(orders), count(*) from read_{name}")[0]

@@ -106,11 +106,10 @@ KINDS = {
     ),
 }
 
-# Delta and Iceberg mark a batch without rows by a row of nothing, which has no key.
 OPTIMIZED = """{{% set ledger = ref('{kind}') %}}
 {{% if execute %}}
 {{% set settings = collapsing._ledger_settings(collapsing._model_of(ledger)) %}}
-select * from {{{{ collapsing._engine(settings).collapsed(ledger, settings) }}}} where stream is not null
+select * from {{{{ collapsing._engine(settings).collapsed(collapsing._visible_rows(ledger), settings) }}}}
 {{% endif %}}
 """
 
@@ -165,7 +164,7 @@ class Differential:
             if number == 0:
                 views += [f"stage_{kind}" for kind in kinds]
                 views += [f"{kind}_{form}" for kind in kinds for form in KINDS[kind].forms]
-            self.project.run("run", "--select", *ledgers, *views, *(["--full-refresh"] if number == 0 else []))
+            self.project.run("run", "--select", *ledgers, *views)
             self._read(theirs, ours, kinds, number, ended)
         return theirs, ours
 
@@ -173,7 +172,7 @@ class Differential:
         """Empty both sides."""
         self.project.sql(f"create schema if not exists {self.project.schema}")
         for kind in kinds:
-            for table in (f"arrived_{kind}", f"{kind}_at_once"):
+            for table in (f"arrived_{kind}", kind, f"{kind}_at_once"):
                 self.project.sql(f"drop table if exists {self.project.schema}.{table}")
             self.project.sql(f"create table {self.project.schema}.arrived_{kind} ({STAGED}) using parquet")
             if KINDS[kind].engine:

@@ -23,6 +23,11 @@ shortcuts.take()
 VIEW = "{{ config(materialized='view') }}\n"
 # Variables on which the names of tables depend: dbt asks for them when it parses. Others are looked up when a model runs.
 NAMING = ("suffix",)
+# The fields of a ledger's notes.
+NOTE = (
+    "kind string, batch int, `rows` bigint, act string, run_id string, started_at timestamp, blocks bigint, rows_read bigint, "
+    "decisions map<string, bigint>, states bigint, cancels bigint, tombstones bigint, reason string, `row` string"
+)
 # Settings of a ledger of versioned events with deletes.
 LEDGER = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "block"}
 
@@ -151,28 +156,39 @@ class DbtProject:
         """Return the rows of a query as tuples, in the query's order."""
         return [tuple(row) for row in self.sql(statement).collect()]
 
-    def cached(self) -> list[str]:
-        """Return the names of what the project's runs have left cached in the session of this process: a server does not tell."""
-        cached = SparkSession.builder.getOrCreate().sparkContext._jsc.getPersistentRDDs().values()
-        return [rdd.name() for rdd in cached if f"{self.schema}__" in str(rdd.name())]
-
     def columns(self, table: str, without: Iterable[str] = ()) -> str:
         """Return the columns of a table or view for a select list, but for some: `* except` is not in every release's grammar."""
         return ", ".join(column for column in self.sql(f"select * from {table}").columns if column not in without)
 
     def batches(self, table: str) -> list[int]:
-        """Return the numbers of the batches that a ledger or projection holds, those without rows too."""
+        """Return all numbers that a ledger or projection has, those that readers do not see any more too."""
         if self._is_plain(table):
             return sorted(int(row[0].split("=")[1]) for row in self.rows(f"show partitions {table}"))
         return [row[0] for row in self.rows(f"select distinct ledger_batch from {table} order by 1")]
 
-    def batches_that_count(self, table: str) -> list[int]:
-        """Return the numbers of the batches that readers see, of a base the last of those that it stands for.
+    def visible(self, table: str) -> list[int]:
+        """Return the numbers that readers see: the compacted one, which is 0 or below, and those above it."""
+        numbers = self.batches(table)
+        compacted = min(numbers, default=1)
+        return [compacted, *(number for number in numbers if number > -compacted)] if compacted <= 0 else []
 
-        What a base stands for may lie beside it until there is another one.
-        """
-        first, *later = self.batches(table)
-        return [abs(first), *(number for number in later if number > abs(first))]
+    def data(self, table: str) -> str:
+        """Return a subquery of the rows of a ledger or projection that readers see, without a ledger's notes."""
+        return f"(select * from {self._read(table)}{self._without_notes(table)})"
+
+    def notes(self, table: str, kind: str) -> str:
+        """Return a subquery of a ledger's notes that readers see, of one kind: its token in `block`, its fields as columns."""
+        fields = f"select ledger_block as block, from_json(ledger_note, '{NOTE}') as note from {self._read(table)}"
+        return f"(select block, note.* from ({fields} and ledger_note is not null) where note.kind = '{kind}')"
+
+    def _read(self, table: str) -> str:
+        """Return a table and the condition on the rows that readers see."""
+        numbers = self.visible(table)
+        seen = f"ledger_batch = {numbers[0]} or ledger_batch > {-numbers[0]}" if numbers else "false"
+        return f"{table} where ({seen})"
+
+    def _without_notes(self, table: str) -> str:
+        return " and ledger_note is null" if "ledger_note" in self.sql(f"select * from {table}").columns else ""
 
     def drop_batch(self, table: str, number: int) -> None:
         """Take a batch out of a table, as no run does it."""

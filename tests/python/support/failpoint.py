@@ -1,22 +1,13 @@
-"""Deaths of a run: before a statement of dbt's, as the cases of a test."""
+"""Deaths of a dbt command: before one of its statements, as a kill would end it."""
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import Counter
-
-import pytest
+from collections.abc import Callable, Iterator
 
 from support.dbt_project import statement_of
-
-
-def case(begins: str, place: int = 1, only: tuple[str, ...] = (), full: bool = False):
-    """Return a case named for how a statement begins.
-
-    `only` names the targets whose runs have it, if not all have; `full` leaves it to the full run.
-    """
-    marks = [pytest.mark.only(*only)] * bool(only) + [pytest.mark.full] * full
-    return pytest.param(begins, place, id=" ".join(begins.split()[:3]), marks=marks)
 
 
 class Died(Exception):
@@ -24,20 +15,20 @@ class Died(Exception):
 
 
 class Failpoint:
-    """Ends a run of dbt before a statement of a model, as a kill would: nothing that comes after it is executed.
+    """Ends a dbt command before a statement of a node, as a kill would: nothing that comes after it is executed.
 
     Parameters
     ----------
-    models : tuple of str
-        The models that die; the others go on.
+    nodes : tuple of str
+        The names of the nodes that die; the others go on. An operation is named macro_optimize or macro_undo.
     begins : str
-        How the statement begins; `{}` stands for the model's name.
+        How the statement begins; `{}` stands for the node's name.
     place : int
         Which of the statements that begin so, 1 for the first.
     """
 
-    def __init__(self, models: tuple[str, ...], begins: str, place: int) -> None:
-        self._models, self._begins, self._place = models, begins, place
+    def __init__(self, nodes: tuple[str, ...], begins: str, place: int) -> None:
+        self._nodes, self._begins, self._place = nodes, begins, place
         self._seen: Counter[str] = Counter()
         self._lock = threading.Lock()
         self.died: set[str] = set()
@@ -48,7 +39,7 @@ class Failpoint:
         if statement is None:
             return
         name = event.data.conn_name.split(".")[-1]
-        if name not in self._models:
+        if name not in self._nodes:
             return
         with self._lock:
             if statement.startswith(self._begins.format(name)):
@@ -56,3 +47,18 @@ class Failpoint:
             if name in self.died or self._seen[name] >= self._place:
                 self.died.add(name)
                 raise Died(f"{name}: {statement[:60]}")
+
+
+def deaths(act: Callable[[Failpoint], object], nodes: tuple[str, ...], begins: str, every: bool) -> Iterator[None]:
+    """Let an act die, and yield after each death: before the statement that begins so, or one time after the other before each.
+
+    The last time, then, it comes to its end.
+    """
+    for place in itertools.count(1) if every else [1]:
+        failpoint = Failpoint(nodes, "" if every else begins, place)
+        act(failpoint)
+        if every and not failpoint.died:
+            assert place > 2, "it should have executed some statements"
+            return
+        assert every or failpoint.died == set(nodes)
+        yield

@@ -19,6 +19,8 @@ LEDGERS = {
     "versioned_signed": EVENTS | {"input": "signed", "sign": "sign", "version": "version"},
 }
 SUMMED = ("versioned", "collapsed", "signed", "versioned_signed")
+# What is said of a commit that came second, by the package or by Spark; docs/messages.md has them.
+SECOND = "came first|PARTITIONS_ALREADY_EXIST|DELTA_CONCURRENT|DELTA_METADATA_CHANGED|not an ancestor|CommitFailedException"
 
 
 def project_files(arrived: str, ledgers: Iterable[str] = LEDGERS) -> dict[str, str]:
@@ -32,8 +34,7 @@ def project_files(arrived: str, ledgers: Iterable[str] = LEDGERS) -> dict[str, s
     }
     finals = []
     for name, settings in ((name, LEDGERS[name]) for name in ledgers):
-        stage = "signed" if "input" in settings else "states" if name == "first" else "events"
-        files[f"models/{name}.sql"] = model(f"ledger(ref('stage_{stage}'))", settings)
+        files[f"models/{name}.sql"] = model(f"ledger(ref('{_stage_of(settings)}'))", settings)
         finals.append(f"select '{name}' as ledger, id, version, amount from {{{{ collapsing.final(ref('{name}')) }}}}")
     sums = []
     for name in [name for name in SUMMED if name in ledgers]:
@@ -44,6 +45,23 @@ def project_files(arrived: str, ledgers: Iterable[str] = LEDGERS) -> dict[str, s
     files["models/finals.sql"] = VIEW + "\nunion all\n".join(finals)
     files["models/sums.sql"] = VIEW + "\nunion all\n".join(sums)
     return files
+
+
+def wider_files(ledgers: Iterable[str]) -> dict[str, str]:
+    """Return models that replace some: while the variable `suffix` is `_wider`, ledgers have one column more."""
+    files = {}
+    for kind in ("events", "states", "signed"):
+        files[f"models/stage_{kind}_wider.sql"] = f"{VIEW}select *, amount as more from {{{{ ref('stage_{kind}') }}}}"
+    for name in ledgers:
+        settings = LEDGERS[name]
+        files[f"models/{name}.sql"] = model(f"ledger(ref('{_stage_of(settings)}' ~ var('suffix', '')))", settings)
+    return files
+
+
+def _stage_of(settings: dict) -> str:
+    """Return the name of the stage of a ledger."""
+    kind = "signed" if "input" in settings else "states" if settings.get("engine") == "deduplicating" else "events"
+    return f"stage_{kind}"
 
 
 def queries(ledgers: Iterable[str]) -> tuple[str, str]:
@@ -62,6 +80,7 @@ class Life:
 
     def __init__(self) -> None:
         self.blocks = 0
+        self.staged: dict[str, list[tuple]] = {}
         self.live: dict[int, tuple[int, int]] = {}
         self.first: dict[int, tuple[int, int]] = {}
 
@@ -79,7 +98,17 @@ class Life:
             self.live[id_] = (version, 100 * self.blocks + id_)
             self.first.setdefault(id_, self.live[id_])
             rows.append((id_, version, False, self.live[id_][1], 1))
-        return [(position, *row, f"b{self.blocks:04}") for position, row in enumerate(rows)]
+        token = f"b{self.blocks:04}"
+        self.staged[token] = [(position, *row, token) for position, row in enumerate(rows)]
+        return self.staged[token]
+
+    def answer(self, blocks: Iterable[str]) -> dict[int, tuple[int, int]]:
+        """Return {id: (version, amount)} of the live rows of versioned events of some blocks: the batch answer."""
+        last: dict[int, tuple] = {}
+        for _, id_, version, is_deleted, amount, *_ in (row for block in blocks for row in self.staged[block]):
+            if is_deleted is not None:
+                last[id_] = max(last.get(id_, ()), (version, is_deleted, amount))
+        return {id_: (version, amount) for id_, (version, is_deleted, amount) in last.items() if not is_deleted}
 
     def expected(self, ledger: str) -> dict[int, tuple[int, int]]:
         """Return {id: (version, amount)} of the live rows."""
@@ -93,11 +122,17 @@ class Life:
             assert id_ not in finals[ledger], f"{ledger} shows {id_} twice"
             finals[ledger][id_] = (version, amount)
         assert finals == {name: self.expected(name) for name in finals}
-        groups = []
-        for odd in (0, 1):
-            amounts = [amount for id_, (_, amount) in self.live.items() if id_ % 2 == odd]
-            groups += [(name, odd, len(amounts), sum(amounts)) for name in SUMMED if name in finals and amounts]
+        groups = [(name, *group) for name in SUMMED if name in finals for group in sums_of(self.live)]
         assert sorted(map(tuple, rows(of_sums))) == sorted(groups)
+
+
+def sums_of(live: dict[int, tuple[int, int]]) -> list[tuple[int, int, int]]:
+    """Return what a projection shows of live rows: (odd, n, amount) of each group."""
+    groups = []
+    for odd in (0, 1):
+        amounts = [amount for id_, (_, amount) in live.items() if id_ % 2 == odd]
+        groups += [(odd, len(amounts), sum(amounts))] if amounts else []
+    return groups
 
 
 def live_project(

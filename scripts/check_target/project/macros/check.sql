@@ -46,7 +46,7 @@
         'method': target.get('method', ''),
         'dbt': dbt_version,
         'spark': collapsing._rows_of('select version()')[0][0],
-        'alone': collapsing._is_sole_writer(),
+        'alone': target.type == 'spark' and target.get('method') == 'session' and not env_var('SPARK_REMOTE', ''),
     }) %}
 {% endmacro %}
 
@@ -54,12 +54,6 @@
 {# Drops the schema with all that is in it. #}
 {% macro check_end() %}
     {% do adapter.drop_schema(collapsing_check.check_table('any')) %}
-{% endmacro %}
-
-
-{# Creates the lock of a table as a run does, and prints whose it is: [this command, who has it]. #}
-{% macro check_lock(name) %}
-    {% do collapsing_check.check_say([invocation_id, collapsing._create_lock(collapsing_check.check_table(name)).run]) %}
 {% endmacro %}
 
 

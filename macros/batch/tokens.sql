@@ -22,7 +22,7 @@
 
 
 {#
-    Returns SQL for the text by which ledger and manifest know a block, NULL without a token; `of` is the alias of the stage, if it has one.
+    Returns SQL for the text by which notes know a block, NULL without a token; `of` is the alias of the stage, if it has one.
     It is the same in every session: of a timestamp its microseconds since 1970, of binary its hexadecimal digits, of a decimal its digits
     without an exponent, which ANSI mode decides about, and without zeros at the end.
 #}

@@ -1,0 +1,1 @@
+select * from {{ collapsing.history(ref('flights_ledger')) }}
