@@ -431,6 +431,8 @@ def plan_projection(rules: Protocol, world: World, own: Listed | None, is_anew: 
         yield world, (create_projection, ledger.identity)
     elif is_anew or own.of != ledger.identity or last < w:
         yield world, (replace_projection, ledger.identity, False)
+        if own.of == ledger.identity and own.compacted is not None and last > w:
+            yield world, (add_up_all, own, last, ledger.visible)  # a full refresh that finds a number for it
     elif own.compacted is None:
         yield world, (add_up_all, own, last, ledger.visible) if last > w else (replace_projection, ledger.identity, True)
     elif last > w and ledger.compacted > w:
