@@ -1,0 +1,1 @@
+select * from {{ collapsing.final(ref('orders_ledger')) }}
