@@ -96,7 +96,8 @@ def repository_path(target: str, origin: str) -> str:
 
 def is_source(path: str) -> bool:
     """Tell whether a path of the repository is shown as source: it is no page and no picture of the site."""
-    return bool(path) and not path.startswith("docs/") and path not in NEIGHBOURS and not macro_pages.anchor(path)
+    is_of_site = path.startswith("docs/") and not (ROOT / path).is_dir()
+    return bool(path) and not is_of_site and path not in NEIGHBOURS and not macro_pages.anchor(path)
 
 
 def uri_of_source(path: str) -> str:
@@ -109,7 +110,7 @@ def relinked(link: re.Match, origin: str) -> str:
     path, anchor = repository_path(link["to"], origin), link["to"].partition("#")[2]
     if not path:
         return link.group()
-    if path.startswith("docs/"):
+    if path.startswith("docs/") and not is_source(path):
         uri = path.removeprefix("docs/")
     elif macro_pages.anchor(path):
         uri, anchor = MACROS, macro_pages.anchor(path)
