@@ -62,6 +62,7 @@ LONG = (
     "test_unit_tests.py",
     "test_undo.py",
     "test_crash.py",
+    "test_starter.py",
     "test_projections.py",
     "test_recipes.py",
     "test_examples.py",

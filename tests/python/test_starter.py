@@ -114,6 +114,7 @@ def folder(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     files = hadoop.FileSystem.get(spark._jvm.java.net.URI("file:///"), spark._jsc.hadoopConfiguration())
     before = files.getWorkingDirectory()
     files.setWorkingDirectory(hadoop.Path(str(tmp_path / "shop")))
+    spark.catalog.setCurrentDatabase("default")  # another file's project of this name may have been the last
     spark.sql("drop schema if exists shop cascade")
     yield tmp_path
     spark.sql("drop schema if exists shop cascade")
