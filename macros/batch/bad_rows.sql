@@ -37,28 +37,56 @@
 
 
 {#
-    Raises an error before anything is appended when unread rows are bad: names reason, count, keys and blocks. Rows that are rejected do not stop
-    it; but a row without a block token belongs to no batch, and each would reject it.
+    Raises an error before anything is appended when unread rows are bad: for each reason what is allowed, how many rows, and up to three of
+    them with key, values and block. Rows that are rejected do not stop it; but a row without a block token belongs to no batch, and each
+    would reject it.
 #}
 {% macro _check_bad_rows(unread, settings, profile) %}
-    {% set lines, block = [], adapter.quote(settings.block) if settings.block else 'null' %}
+    {% set mark, block, stopping = settings.sign or settings.is_deleted, [settings.block] if settings.block else [], [] %}
     {% for reason in collapsing._bad_row_reasons(settings)
         if reason in profile.bad and (settings.on_bad_rows == 'fail' or reason == 'null_block') %}
-        {% set samples = [] %}
-        {% for key, token in collapsing._rows_of(
-            'select ' ~ collapsing._row_as_json(settings.key) ~ ', cast(' ~ block ~ ' as string) from ' ~ unread
-            ~ ' where ' ~ collapsing._bad_reason(settings) ~ " = '" ~ reason ~ "' limit 3"
-        ) %}
-            {% do samples.append(key ~ (' in block ' ~ (token if token is not none else 'NULL') if settings.block else '')) %}
-        {% endfor %}
-        {% set found = collapsing._with_noun(profile.bad[reason], 'row') %}
-        {% do lines.append(reason ~ ': ' ~ found ~ ', for example ' ~ samples | join('; ')) %}
+        {% do stopping.append(reason) %}
     {% endfor %}
-    {% if lines %}
+    {% if stopping %}
+        {% set needed, lines = {'null_block': block, 'null_key': settings.key, 'null_version': settings.version}, [] %}
+        {% set samples = collapsing._rows_of(collapsing._bad_samples(unread, settings, block, [mark] if mark else [])) %}
+        {% for reason in stopping %}
+            {% set found = [] %}
+            {% for cause, sample, token in samples if cause == reason %}
+                {% do found.append(sample ~ (' in block ' ~ (token if token is not none else 'NULL') if block else '')) %}
+            {% endfor %}
+            {% set allowed = needed[reason] | join(' and ') ~ ' must not be NULL' if reason in needed
+                else mark ~ ' must be ' ~ ('1 or -1' if settings.sign else 'a boolean, 0 or 1') %}
+            {% set count = collapsing._with_noun(profile.bad[reason], 'row') %}
+            {% do lines.append(reason ~ ' (' ~ allowed ~ '): ' ~ count ~ ', for example ' ~ found | join('; ')) %}
+        {% endfor %}
         {% do collapsing._raise(
             model.name, 'its stage has bad rows: nothing was appended, and no block counts as read.\n  ' ~ lines | join('\n  ')
             ~ ("\n  The setting 'on_bad_rows: reject' would reject them, and fold the others" if settings.block
                 and settings.on_bad_rows == 'fail' and not profile.bad.null_block)
         ) %}
     {% endif %}
+{% endmacro %}
+
+
+{# Returns the query of up to three bad rows for each reason: the reason, the columns that decide as JSON, and the token. #}
+{% macro _bad_samples(unread, settings, block, mark) %}
+select
+    reason,
+    sample,
+    token
+from (
+    select
+        *,
+        row_number() over (partition by reason order by sample, token) as place
+    from (
+        select
+            {{ collapsing._bad_reason(settings) }} as reason,
+            {{ collapsing._row_as_json((settings.key + settings.version + mark) | unique | list) }} as sample,
+            cast({{ collapsing._column_list(block) or 'null' }} as string) as token
+        from {{ unread }}
+    )
+)
+where reason is not null and place <= 3
+order by reason, place
 {% endmacro %}

@@ -6,10 +6,25 @@ import pytest
 
 from support.dbt_project import LEDGER, VIEW, model, nodes_of
 
+# A ledger, and the bad row of its stage.
 BAD_ROWS = {
     "null_key": "(null, 1, false, 'a', 1, 1)",
-    "null_version": "(11, null, false, 'a', 1, 1)",
+    "null_version": "(11, 1, false, 'a', null, 1)",
     "bad_sign": "(12, 1, null, 'a', 1, 1)",
+}
+# What a run says of the bad rows of each ledger.
+SAID = {
+    "null_key": "null_key (id must not be NULL): 1 row, for example "
+    '{"id":null,"version":1,"is_deleted":false} in block it\'s bad',
+    "null_version": "null_version (version and part must not be NULL): 1 row, for example "
+    '{"id":11,"version":1,"part":null,"is_deleted":false} in block it\'s bad',
+    "bad_sign": "bad_sign (is_deleted must be a boolean, 0 or 1): 1 row, for example "
+    '{"id":12,"version":1,"is_deleted":null} in block it\'s bad',
+    "text_mark": "bad_sign (is_deleted must be a boolean, 0 or 1): 1 row, for example "
+    '{"id":2,"version":1,"is_deleted":"maybe"} in block it\'s bad',
+    "signed": 'bad_sign (sign must be 1 or -1): 4 rows, for example {"id":2,"version":1,"sign":0} in block b; '
+    '{"id":3,"version":1,"sign":null} in block b; {"id":4,"version":1,"sign":2} in block b',
+    "null_block": 'null_block (block must not be NULL): 1 row, for example {"id":1,"version":1,"is_deleted":false} in block NULL',
 }
 # A mark of deletes may be text: what is no truth value is a bad row, in ANSI mode too.
 TEXT_MARKS = (
@@ -22,12 +37,18 @@ def _bad_files() -> dict[str, str]:
     files = {}
     for reason, row in BAD_ROWS.items():
         files[f"models/stg_{reason}.sql"] = VIEW + (
-            f"select cast(col1 as bigint) as id, cast(col2 as int) as version, cast(col3 as boolean) as is_deleted, "
+            f"select cast(col1 as bigint) as id, cast(col2 as int) as version, cast(col3 as boolean) as is_deleted, col5 as part, "
             f"cast(col7 as string) as block from values (10, 1, false, 'a', 1, 1, 'good'), {row[:-1]}, 'it\\'s bad')"
         )
-        files[f"models/{reason}.sql"] = model(f"ledger(ref('stg_{reason}'))", LEDGER)
+        version = {"version": ["version", "part"]} if reason == "null_version" else {}
+        files[f"models/{reason}.sql"] = model(f"ledger(ref('stg_{reason}'))", LEDGER | version)
     files["models/stg_text_mark.sql"] = TEXT_MARKS
     files["models/text_mark.sql"] = model("ledger(ref('stg_text_mark'))", LEDGER)
+    signs = "(1, 1, 1, 'b'), (2, 1, 0, 'b'), (3, 1, null, 'b'), (4, 1, 2, 'b'), (5, 1, 3, 'b')"
+    files["models/stg_signed.sql"] = VIEW + f"select * from values {signs} as t (id, version, sign, block)"
+    files["models/signed.sql"] = model(
+        "ledger(ref('stg_signed'))", {"key": "id", "version": "version", "sign": "sign", "block": "block"}
+    )
     files["models/stg_null_block.sql"] = VIEW + "select 1 as id, 1 as version, false as is_deleted, cast(null as string) as block"
     files["models/null_block.sql"] = model("ledger(ref('stg_null_block'))", LEDGER)
     return files
@@ -57,10 +78,9 @@ def bad_rows(make_project):
 def test_bad_rows_stop_the_run_before_anything_is_appended(bad_rows) -> None:
     project, said = bad_rows
     tables = [row[1] for row in project.rows("show tables in bad_rows")]
-    for name in (*BAD_ROWS, "text_mark", "null_block"):
-        about = said.split(f"model '{name}': its stage has bad rows: nothing was appended")[1].split("model '")[0]
-        assert f"{'bad_sign' if name == 'text_mark' else name}: 1 row, for example {{" in about
-        assert ("in block it's bad" in about) == (name != "null_block")
+    for name, about in SAID.items():
+        begin = f"model '{name}': its stage has bad rows: nothing was appended, and no block counts as read.\n"
+        assert said.split(begin)[1].split("\n")[0].strip() == about
         assert name not in tables
 
 
@@ -92,5 +112,5 @@ def test_a_row_without_a_token_cannot_be_rejected(bad_rows) -> None:
         "insert into bad_rows.arrived values (7, 1, false, 70, null), (null, 1, false, 72, null), (null, 1, false, 71, 'b6')"
     )
     said = rejecting.fails("run", "--select", "kept")
-    assert "null_block: 2 rows" in said and "null_key" not in said
+    assert "null_block (block must not be NULL): 2 rows" in said and "null_key" not in said
     assert rejecting.rows(REJECTS) == before

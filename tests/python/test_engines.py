@@ -264,8 +264,8 @@ def test_a_change_feed_needs_no_lookup(feed, ledger: str) -> None:
 def test_changes_without_their_images_stop_the_ledger(feed) -> None:
     _change(feed, "b3", "(8, 'u', null, (3, 'cid', 2, 2)), (9, 't', null, null), (10, 'd', null, null)")
     said = feed.fails("run", "--select", "accounts", variables={"upto": "b2"})
-    assert "bad_sign: 2 rows" in said and '{"id":3} in block b3' in said
-    assert "null_key: 2 rows" in said and '{"id":null} in block b3' in said
+    assert "bad_sign (sign must be 1 or -1): 2 rows" in said and '{"id":3,"sign":null} in block b3' in said
+    assert "null_key (id must not be NULL): 2 rows" in said and '{"id":null,"sign":' in said
     assert feed.visible("accounts") == [0, 1, 2]
 
 

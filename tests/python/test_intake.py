@@ -165,7 +165,7 @@ def test_without_blocks_a_bad_row_that_lands_in_the_middle_of_a_run_stops_it(int
     arrival = Arrival(intake, INSERT, landing)
     assert not intake.invoke("run", "--select", "rolling_kept", callbacks=[arrival]).success and arrival.has_come
     assert intake.visible("rolling_kept") == [0, 1]
-    assert "null_key: 1 row, for example" in intake.fails("run", "--select", "rolling_kept")
+    assert "null_key (id must not be NULL): 1 row, for example" in intake.fails("run", "--select", "rolling_kept")
     intake.sql("insert overwrite intake.rolling values (1, 1), (3, 1)")
     landing = "insert into intake.rolling values (999, 2), (2, 1)"
     intake.invoke("run", "--select", "rolling_kept", callbacks=[Arrival(intake, INSERT, landing)])
