@@ -37,7 +37,7 @@ def _bad_files() -> dict[str, str]:
     files = {}
     for reason, row in BAD_ROWS.items():
         files[f"models/stg_{reason}.sql"] = VIEW + (
-            f"select cast(col1 as bigint) as id, cast(col2 as int) as version, cast(col3 as boolean) as is_deleted, col5 as part, "
+            "select cast(col1 as bigint) as id, cast(col2 as int) as version, col5 as part, cast(col3 as boolean) as is_deleted, "
             f"cast(col7 as string) as block from values (10, 1, false, 'a', 1, 1, 'good'), {row[:-1]}, 'it\\'s bad')"
         )
         version = {"version": ["version", "part"]} if reason == "null_version" else {}

@@ -1,0 +1,395 @@
+"""The feeds of docs/recipes.md and docs/guides/debezium.md, folded by the SQL and the settings that the pages print."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from support.dbt_project import REPOSITORY, VIEW, DbtProject, messages_of, model, nodes_of, values
+
+pytestmark = pytest.mark.only("parquet")  # the feeds are files of this machine
+
+RECIPES = (REPOSITORY / "docs" / "recipes.md").read_text()
+GUIDE = (REPOSITORY / "docs" / "guides" / "debezium.md").read_text()
+
+
+def _printed(begins: str, page: str = RECIPES) -> str:
+    """Return the SQL of a page that begins so, without its first line if that is a comment."""
+    [block] = re.findall(rf"```sql\n({re.escape(begins)}.*?)\n```", page, re.DOTALL)
+    return re.sub(r"^--.*\n", "", block)
+
+
+def _models(page: str, *names: str) -> dict[str, str]:
+    """Return models of a page, {path: SQL}."""
+    return {f"models/{name}.sql": _printed(f"-- models/{name}.sql", page) for name in names}
+
+
+def _cells(row: str) -> list[list[str]]:
+    """Return the code in each cell of the row of a table that begins so."""
+    [line] = re.findall(rf"^\| ({re.escape(row)}.*) \|$", RECIPES, re.MULTILINE)
+    return [re.findall(r"`([^`]+)`", cell) for cell in line.split(" | ")]
+
+
+def _version(feed: str) -> list[str]:
+    """Return the version that the page gives a feed."""
+    return _cells(feed)[1][0].strip("[]").split(", ")
+
+
+def _deletes(feed: str) -> str:
+    return f"{_cells(feed)[2][0]} as is_deleted"
+
+
+# The number of a text; the page calls the text `version`, `lsn` or `file`.
+NUMBERS = {kind: _cells(kind)[1][0] for kind in ("`'9999'`", "Postgres positions", "binlog names", "`1.10`")}
+BINLOG = NUMBERS["binlog names"]
+POSTGRES = _printed("-- in the stage; the schema of source has")
+SEQUENCE = ast.literal_eval(re.search(r"The version is `(\[.*?\])`", RECIPES)[1])
+EPOCHS = ast.literal_eval(re.search(r"by the time of the change, `(\[.*?\])`", RECIPES)[1])
+SQL_SERVER, DMS, MONGO, KAFKA = "SQL Server's change tables", "AWS DMS", "MongoDB change streams", "a Kafka topic with a key"
+
+
+@dataclass
+class Feed:
+    """A feed, and the stage that the page asks for.
+
+    Parameters
+    ----------
+    columns : str
+        Of the feed, the first of them the key and the value: NULL of a delete.
+    changes : list of tuple
+        In the order of their commits; last in each is the run by which it arrives.
+    select : str
+        What the stage makes of the other columns.
+    version : list of str
+        The version of the ledger.
+    read : str
+        The relation that the stage selects from, which has `feed` in it.
+    """
+
+    columns: str
+    changes: list[tuple]
+    select: str
+    version: list[str]
+    read: str = "feed"
+
+    def files(self, name: str) -> dict[str, str]:
+        """Return the models of the feed."""
+        arrived = f"select * from values {values(self.changes)} as feed ({self.columns}, run)"
+        feed = f"(select * from ({arrived}) where run in (select run from feeds.arrived))"
+        stage = f"select id, value, {self.select}, run as _block from {self.read.replace('feed', feed, 1)}"
+        settings = {"key": "id", "version": self.version, "is_deleted": "is_deleted", "block": "_block"}
+        return {
+            f"models/stg_{name}.sql": VIEW + stage,
+            f"models/{name}_ledger.sql": model(f"ledger(ref('stg_{name}'))", settings),
+        }
+
+    def truth(self) -> dict:
+        """Return the rows of the source after all changes, {key: value}."""
+        rows = {change[0]: change[1] for change in self.changes}
+        return {key: value for key, value in rows.items() if value is not None}
+
+
+# Key 1: of two transactions that overlap, the one whose delete is later in the log commits first. Keys 2 and 3: a transaction
+# that was running while the snapshot was taken. At the end a connector that was restarted sends two messages again.
+OF_POSTGRES = [
+    (2, "snapshot", "r", 1000, '[null,"1000"]', 0, 1),
+    (3, "snapshot", "r", 1000, '[null,"1000"]', 1, 1),
+    (4, "snapshot", "r", 1000, '[null,"1000"]', 2, 1),
+    (2, "running", "u", 990, '[null,"990"]', 3, 2),
+    (3, None, "d", 991, '[null,"991"]', 4, 1),
+    (1, "A", "c", 1112, '["1010","1112"]', 5, 2),
+    (1, None, "d", 1400, '["1010","1400"]', 6, 2),
+    (1, "B", "c", 1336, '["1410","1336"]', 7, 1),
+    (1, None, "d", 1400, '["1010","1400"]', 8, 3),
+    (1, "B", "c", 1336, '["1410","1336"]', 9, 3),
+]
+of_postgres = partial(
+    Feed, "id, value, op, lsn, sequence, offset", OF_POSTGRES,
+    read="(select *, struct(op, struct(lsn, sequence) as source) as payload from feed)",
+)  # fmt: skip
+FEEDS = {
+    "postgres_by_sequence": of_postgres(f"{POSTGRES} payload.op = 'd' as is_deleted", SEQUENCE),
+    "postgres_by_offset": of_postgres("offset, op = 'd' as is_deleted", ["offset"]),
+    "mysql": Feed(
+        "id, value, op, file, pos, row",
+        [
+            (1, "a", "c", "mysql-bin.999999", 900, 0, 1),
+            (2, "b", "c", "mysql-bin.999999", 900, 1, 1),
+            (2, None, "d", "mysql-bin.999999", 950, 0, 2),
+            (1, "c", "u", "mysql-bin.1000000", 4, 0, 1),
+            (1, "d", "u", "mysql-bin.1000000", 4, 1, 2),
+            (3, "e", "c", "mysql-bin.1000000", 80, 0, 2),
+        ],
+        f"{BINLOG} as binlog, pos, row, {_deletes('Debezium on MySQL')}",
+        _version("Debezium on MySQL"),
+    ),
+    "sql_server": Feed(
+        "id, value, `__$start_lsn`, `__$seqval`, `__$operation`",
+        [
+            (1, "a", "00000020", "01", 2, 1),
+            (2, "b", "00000020", "02", 2, 1),
+            (1, "a", "00000020", "0F", 3, 2),
+            (1, "c", "00000020", "0F", 4, 1),
+            (1, "c", "000000A0", "01", 3, 1),
+            (1, "d", "000000A0", "01", 4, 2),
+            (2, None, "000000A0", "02", 1, 1),
+            (3, "e", "000000A0", "03", 2, 2),
+            (3, None, "000000B0", "01", 1, 1),
+            (3, "f", "000000B0", "01", 2, 1),
+        ],
+        f"start_lsn, seqval, operation, {_deletes(SQL_SERVER)}",
+        _version(SQL_SERVER),
+        "(select *, unhex(`__$start_lsn`) as start_lsn, unhex(`__$seqval`) as seqval, `__$operation` as operation from feed) "
+        + _cells(SQL_SERVER)[3][1],
+    ),
+    "maxwell": Feed(
+        "id, value, type, position",
+        [
+            (1, "a", "insert", "master.000009:800", 1),
+            (2, "b", "insert", "master.000009:900", 1),
+            (1, "c", "update", "master.000009:1000", 1),
+            (2, None, "delete", "master.000009:1100", 2),
+            (1, "d", "update", "master.000010:4", 2),
+            (2, "e", "insert", "master.000010:50", 1),
+        ],
+        f"{BINLOG.replace('file', _cells('Maxwell')[1][3])} as binlog, {_cells('Maxwell')[1][4]} as pos, {_deletes('Maxwell')}",
+        _version("Maxwell"),
+    ),
+    "mongo": Feed(
+        "id, value, operationType, _data",
+        [
+            ("x", "a", "insert", "8265F0A0010000000129", 1),
+            ("y", "b", "insert", "8265F0A0010000000229", 1),
+            ("x", "c", "update", "8265F0A0020000000129", 2),
+            ("y", None, "delete", "8265F0A0020000000229", 1),
+            ("x", "d", "replace", "8265F0A0030000000129", 1),
+        ],
+        f"{_cells(MONGO)[1][0]} as token, {_deletes(MONGO)}",
+        ["token"],
+        "(select id, value, operationType, struct(_data) as _id, run from feed)",
+    ),
+    "kafka": Feed(
+        "id, value, offset",
+        [(1, "a", 8, 1), (2, "b", 9, 1), (2, None, 10, 2), (1, "c", 11, 2), (1, "d", 100, 1)],
+        f"offset, {_deletes(KAFKA)}",
+        _version(KAFKA),
+    ),
+    # key 1 and 2 have moved to a new partition, whose offsets begin at 0
+    "more_partitions": Feed(
+        "id, value, kafka_timestamp, offset",
+        [
+            (1, "a", "2026-03-01 11:00:00", 70, 1),
+            (2, "b", "2026-03-01 11:00:01", 71, 1),
+            (3, "c", "2026-03-01 11:00:02", 72, 1),
+            (1, "d", "2026-03-01 12:00:01", 0, 1),
+            (2, None, "2026-03-01 12:00:02", 1, 2),
+            (3, "e", "2026-03-01 12:00:03", 73, 2),
+            (1, "f", "2026-03-01 12:00:04", 2, 2),
+        ],
+        f"{_printed('if(kafka_timestamp')}, offset, {_deletes(KAFKA)}",
+        EPOCHS,
+        "(select * except (kafka_timestamp), cast(kafka_timestamp as timestamp) as kafka_timestamp from feed)",
+    ),
+}
+# {row of the page: (what the page calls the text, an older version, a newer one)}: as text, the older would be the greater.
+TEXTS = {
+    "`'9999'`": ("version", "9999", "10000"),
+    "Postgres positions": ("lsn", "F/FF", "10/00"),
+    "binlog names": ("file", "mysql-bin.999999", "mysql-bin.1000000"),
+    "`1.10`": ("version", "1.9", "1.10"),
+}
+SETTINGS = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "_block"}
+ARRIVED = "where run in (select run from feeds.arrived)"
+
+
+def _of_texts() -> dict[str, str]:
+    """Return a ledger with a key of each kind of text, the older of which arrives later."""
+    stages = []
+    for kind, (column, older, newer) in TEXTS.items():
+        version = (
+            f"0 as number, {NUMBERS[kind]} as parts" if kind == "`1.10`" else f"{NUMBERS[kind]} as number, array(0) as parts"
+        )
+        rows = values([("older", older, 2), ("newer", newer, 1)])
+        stages.append(
+            f"select '{column} {newer}' as id, value, {version}, run as _block from values {rows} as t (value, {column}, run)"
+        )
+    settings = {"key": "id", "version": ["number", "parts"], "block": "_block"}
+    stage = f"select * from ({' union all '.join(stages)}) where _block in (select run from feeds.arrived)"
+    return {"models/stg_texts.sql": VIEW + stage, "models/texts_ledger.sql": model("ledger(ref('stg_texts'))", settings)}
+
+
+# user, token, name, email, removed field, deleted, run; and the users after all of them
+PATCHES = [
+    ("u", 1, "Ada", "a@x", None, False, 1),
+    ("v", 2, "Bob", "b@x", None, False, 1),
+    ("u", 3, None, "ada@x", None, False, 1),
+    ("u", 4, "Ada L.", None, None, False, 2),
+    ("v", 5, None, None, "email", False, 2),
+    ("w", 6, "Cid", "c@x", None, False, 2),
+    ("w", 7, None, None, None, True, 2),
+    ("w", 8, "Cid II", None, None, False, 2),
+]
+USERS = {"u": "Ada L., ada@x", "v": "Bob, -", "w": "Cid II, -"}
+# id, name, update time, run; without a name an id of the list of deleted records, which is a block before the records of its run
+RECORDS = [
+    (1, "a", 10, 1), (2, "b", 10, 1), (3, "c", 10, 1), (1, None, None, 2), (3, None, None, 2), (3, "d", 20, 2), (2, "e", 20, 2),
+    (1, "f", 30, 3), (2, None, None, 3),
+]  # fmt: skip
+RECORDS_LEFT = {1: "f", 3: "d"}
+# Snapshots in the order in which they arrive: the second one late.
+SNAPSHOTS = {
+    "2026-03-01": {1: 10, 2: 20, 3: 30},
+    "2026-03-03": {1: 12, 3: 30, 4: 40},
+    "2026-03-02": {1: 11, 2: 20, 4: 40},
+}
+# {run: lines of a file}
+ORDERS = {
+    1: (
+        '{"order_id": 1, "updated_at": "2026-03-01 10:00:00", "shop": "north", "amount": 5.5, "is_deleted": false}',
+        '{"order_id": 2, "updated_at": "2026-03-01 11:00:00", "shop": "south", "amount": 7, "is_deleted": false}',
+    ),
+    2: ('{"order_id": 1, "updated_at": "2026-03-01 12:00:00", "is_deleted": true}',),
+}
+# file, run, [op, id, value, second]. The full load has the time of its copy, which is later than that of a change; key 2 is
+# changed twice in a second, key 3 in a second that two files share.
+OF_DMS = [
+    ("LOAD00000001", 1, [(None, 1, "a", 9), (None, 2, "b", 9), (None, 3, "c", 9)]),
+    ("20260301-120010000", 1, [("U", 1, "d", 8), ("U", 2, "e", 10), ("D", 2, None, 10), ("U", 3, "f", 11)]),
+    ("20260301-120011000", 2, [("U", 3, "g", 11), ("I", 2, "h", 12), ("I", 4, "i", 12)]),
+    ("20260301-120012000", 1, [("U", 2, "j", 12), ("U", 4, "k", 12), ("D", 4, None, 12)]),
+]
+TRUTH = {
+    **{name: feed.truth() for name, feed in FEEDS.items()},
+    "texts": {f"{column} {newer}": "newer" for column, _, newer in TEXTS.values()},
+    "dms": {1: "d", 2: "j", 3: "g"},
+    "users": USERS,
+    "records": RECORDS_LEFT,
+    "products": SNAPSHOTS["2026-03-03"],
+    "orders": {2: "south, 7.00, 2026-03-01 11:00:00"},
+}
+
+
+def _files(landing: Path) -> dict[str, str]:
+    """Return all models, with the paths of the pages in a folder of the test."""
+    files = {path: text for name, feed in FEEDS.items() for path, text in feed.files(name).items()} | _of_texts()
+    files["models/stg_dms.sql"] = VIEW + (
+        f"select id, value, {_cells(DMS)[1][1]} as streamed, ts, {_cells(DMS)[1][2]} as file, {_cells(DMS)[1][3]} as row, "
+        f"{_deletes(DMS)}, _metadata.file_name as _block from feeds.dms"
+    )
+    files["models/dms_ledger.sql"] = model("ledger(ref('stg_dms'))", SETTINGS | {"version": _version(DMS)})
+    patches = f"values {values(PATCHES)} as t (user_id, token, name, email, field, is_deleted, run)"
+    files["models/stg_users.sql"] = (
+        f"{VIEW}select * except (field, run), array(field) as removed, run as _block from {patches} {ARRIVED}"
+    )
+    records = f"(select * from values {values(RECORDS)} as t (id, name, updated_at, run) {ARRIVED})"
+    files["models/stg_records.sql"] = f"{VIEW}select *, concat(run, ' records') as _block from {records} where name is not null"
+    files["models/stg_deleted_ids.sql"] = f"{VIEW}select id, concat(run, ' ids') as _block from {records} where name is null"
+    files["models/stg_all_records.sql"] = VIEW + _printed("select id, name, updated_at, false as is_deleted, _block from {{ ref(")
+    files["models/records_ledger.sql"] = model(
+        "ledger(ref('stg_all_records'))", SETTINGS | {"version": "updated_at", "deletes": "unversioned"}
+    )
+    files |= _models(RECIPES, "users_ledger", "stg_products", "products_ledger", "stg_orders")
+    files["models/orders_ledger.sql"] = _printed("-- models/orders_ledger.sql")
+    files["models/sources.yml"] = "sources: [{name: landing, schema: feeds, tables: [{name: orders, identifier: landed_orders}]}]"
+    files |= _models(GUIDE, "stg_accounts", "accounts_ledger", "accounts")
+    finals = dict.fromkeys((*FEEDS, "texts", "dms"), "cast(id as string), value") | {
+        "users": "user_id, concat_ws(', ', name, coalesce(email, '-'))",
+        "records": "cast(id as string), name",
+        "products": "cast(product_id as string), cast(price as string)",
+        "orders": "cast(order_id as string), concat_ws(', ', shop, amount, updated_at)",
+    }
+    files["models/finals.sql"] = VIEW + "\nunion all\n".join(
+        f"select '{name}' as feed, array({columns}) as `row` from {{{{ collapsing.final(ref('{name}_ledger')) }}}}"
+        for name, columns in finals.items()
+    )
+    moved = {"`/landing": f"`{landing}", "`snapshots/": f"`{landing}/snapshots/"}
+    for path, text in files.items():
+        for printed, real in moved.items():
+            text = text.replace(printed, real)
+        files[path] = text
+    return files
+
+
+def _land(landing: Path, run: int) -> None:
+    """Write the files that arrive for a run."""
+    accounts = re.findall(r"```json\n(.*?)```", GUIDE, re.DOTALL)
+    (landing / "accounts" / f"{run}.json").write_text(accounts[run - 1])
+    if run in ORDERS:
+        (landing / "orders" / f"{run}.json").write_text("\n".join(ORDERS[run]))
+    taken_on, prices = [*SNAPSHOTS.items()][run - 1]
+    snapshot = landing / "snapshots" / taken_on
+    snapshot.mkdir(parents=True)
+    pq.write_table(pa.table({"product_id": [*prices], "price": [*prices.values()]}), snapshot / "part-0.parquet")
+    for file, arrives, changes in OF_DMS:
+        if arrives == run:
+            op, ids, texts, seconds = zip(*changes, strict=True)
+            times = pa.array([second * 1_000_000 for second in seconds], pa.timestamp("us", "UTC"))
+            columns = {"id": ids, "value": pa.array(texts, pa.string()), "ts": times} | ({"op": op} if any(op) else {})
+            pq.write_table(
+                pa.table({name: pa.array(column) for name, column in columns.items()}), landing / "dms" / f"{file}.parquet"
+            )
+
+
+@pytest.fixture(scope="module")
+def feeds(make_project, tmp_path_factory, full: bool) -> tuple[DbtProject, list[str], list[int]]:
+    """The project after three runs, with what each said of the guide's ledger, and how many orders Spark saw before and after it.
+
+    Without --full, feeds that are nothing but changes with a version are folded in one batch of two or three blocks.
+    """
+    landing = tmp_path_factory.mktemp("feeds") / "landing"
+    for folder in ("accounts", "orders", "dms"):
+        (landing / folder).mkdir(parents=True)
+    project = make_project("feeds", _files(landing))
+    project.sql("create schema if not exists feeds")
+    project.sql("create table feeds.arrived (run int) using parquet")
+    project.sql(
+        f"create table feeds.dms (op string, id bigint, value string, ts timestamp) using parquet location '{landing}/dms'"
+    )
+    project.sql(f"create table feeds.landed_orders (value string) using text location '{landing}/orders'")
+    said, seen = [], []
+    versioned = [f"{name}_ledger" for name in (*FEEDS, "texts")]
+    ledgers = ["--select", "config.materialized:incremental_ledger"]
+    later = [] if full else ["--exclude", *versioned, "finals"]
+    last = ["records_ledger", "products_ledger", "accounts_ledger", *versioned, "finals"]
+    for run, selected in ((1, later), (2, ledgers + later), (3, ["--select", *last])):
+        _land(landing, run)
+        project.sql(f"insert into feeds.arrived values ({run})")
+        project.sql("refresh table feeds.dms")
+        seen += project.rows("select count(*) from feeds.landed_orders")
+        result = project.invoke("run", *selected)
+        assert result.success, messages_of(result)
+        seen += project.rows("select count(*) from feeds.landed_orders")
+        said += [node.message for node in nodes_of(result) if node.node.name == "accounts_ledger"]
+    return project, said, [count for (count,) in seen]
+
+
+@pytest.fixture(scope="module")
+def finals(feeds) -> list[tuple]:
+    """What `final` gives of each feed: [name, [key, value]]."""
+    return feeds[0].rows("select * from finals")
+
+
+@pytest.mark.parametrize("feed", TRUTH)
+def test_a_feed_ends_as_its_source_does(finals, feed: str) -> None:
+    expected = sorted([str(key), str(value)] for key, value in TRUTH[feed].items())
+    assert sorted(row for name, row in finals if name == feed) == expected
+
+
+def test_the_guide_ends_as_it_says(feeds) -> None:
+    project, said, _ = feeds
+    assert "\n".join(said) == re.search(r"A `dbt run` after each file prints\n\n```\n(.*?)\n```", GUIDE, re.DOTALL)[1]
+    printed = re.search(r"and `accounts` is then\n\n```\n(.*?)\n```", GUIDE, re.DOTALL)[1].splitlines()
+    table = [tuple(cell.strip() for cell in line.strip("|").split("|")) for line in printed]
+    assert [tuple(map(str, row)) for row in project.rows("select * from accounts order by account_id")] == table[2:]
+
+
+def test_a_refresh_shows_the_files_that_have_arrived_since(feeds) -> None:
+    """By the pre_hook of the page; without it Spark goes on showing those that it has listed."""
+    assert feeds[2][:4] == [2, 2, 2, 3]
