@@ -49,6 +49,7 @@ LONG = (
     "test_optimize.py",
     "test_protocol.py",
     "test_corners.py",
+    "test_feeds.py",
     "test_hive.py",
     "test_intake.py",
     "test_changed_rules.py",

@@ -53,6 +53,8 @@ POSTGRES = _printed("-- in the stage; the schema of source has")
 SEQUENCE = ast.literal_eval(re.search(r"The version is `(\[.*?\])`", RECIPES)[1])
 EPOCHS = ast.literal_eval(re.search(r"by the time of the change, `(\[.*?\])`", RECIPES)[1])
 SQL_SERVER, DMS, MONGO, KAFKA = "SQL Server's change tables", "AWS DMS", "MongoDB change streams", "a Kafka topic with a key"
+SETTINGS = {"key": "id", "is_deleted": "is_deleted", "block": "_block"}
+ARRIVED = "where run in (select run from feeds.arrived)"
 
 
 @dataclass
@@ -81,14 +83,10 @@ class Feed:
 
     def files(self, name: str) -> dict[str, str]:
         """Return the models of the feed."""
-        arrived = f"select * from values {values(self.changes)} as feed ({self.columns}, run)"
-        feed = f"(select * from ({arrived}) where run in (select run from feeds.arrived))"
+        feed = f"(select * from values {values(self.changes)} as feed ({self.columns}, run) {ARRIVED})"
         stage = f"select id, value, {self.select}, run as _block from {self.read.replace('feed', feed, 1)}"
-        settings = {"key": "id", "version": self.version, "is_deleted": "is_deleted", "block": "_block"}
-        return {
-            f"models/stg_{name}.sql": VIEW + stage,
-            f"models/{name}_ledger.sql": model(f"ledger(ref('stg_{name}'))", settings),
-        }
+        ledger = model(f"ledger(ref('stg_{name}'))", SETTINGS | {"version": self.version})
+        return {f"models/stg_{name}.sql": VIEW + stage, f"models/{name}_ledger.sql": ledger}
 
     def truth(self) -> dict:
         """Return the rows of the source after all changes, {key: value}."""
@@ -205,8 +203,6 @@ TEXTS = {
     "binlog names": ("file", "mysql-bin.999999", "mysql-bin.1000000"),
     "`1.10`": ("version", "1.9", "1.10"),
 }
-SETTINGS = {"key": "id", "version": "version", "is_deleted": "is_deleted", "block": "_block"}
-ARRIVED = "where run in (select run from feeds.arrived)"
 
 
 def _of_texts() -> dict[str, str]:
@@ -225,7 +221,7 @@ def _of_texts() -> dict[str, str]:
     return {"models/stg_texts.sql": VIEW + stage, "models/texts_ledger.sql": model("ledger(ref('stg_texts'))", settings)}
 
 
-# user, token, name, email, removed field, deleted, run; and the users after all of them
+# user, token, name, email, removed field, deleted, run
 PATCHES = [
     ("u", 1, "Ada", "a@x", None, False, 1),
     ("v", 2, "Bob", "b@x", None, False, 1),
@@ -236,13 +232,11 @@ PATCHES = [
     ("w", 7, None, None, None, True, 2),
     ("w", 8, "Cid II", None, None, False, 2),
 ]
-USERS = {"u": "Ada L., ada@x", "v": "Bob, -", "w": "Cid II, -"}
 # id, name, update time, run; without a name an id of the list of deleted records, which is a block before the records of its run
 RECORDS = [
     (1, "a", 10, 1), (2, "b", 10, 1), (3, "c", 10, 1), (1, None, None, 2), (3, None, None, 2), (3, "d", 20, 2), (2, "e", 20, 2),
     (1, "f", 30, 3), (2, None, None, 3),
 ]  # fmt: skip
-RECORDS_LEFT = {1: "f", 3: "d"}
 # Snapshots in the order in which they arrive: the second one late.
 SNAPSHOTS = {
     "2026-03-01": {1: 10, 2: 20, 3: 30},
@@ -269,8 +263,8 @@ TRUTH = {
     **{name: feed.truth() for name, feed in FEEDS.items()},
     "texts": {f"{column} {newer}": "newer" for column, _, newer in TEXTS.values()},
     "dms": {1: "d", 2: "j", 3: "g"},
-    "users": USERS,
-    "records": RECORDS_LEFT,
+    "users": {"u": "Ada L., ada@x", "v": "Bob, -", "w": "Cid II, -"},
+    "records": {1: "f", 3: "d"},
     "products": SNAPSHOTS["2026-03-03"],
     "orders": {2: "south, 7.00, 2026-03-01 11:00:00"},
 }

@@ -169,7 +169,11 @@ WRONG_SETTINGS = {
     ),
     "optimized_by_truth": ("ledger(ref('stage'))", LEDGER | {"optimize_after": True}, "1 or more; given: true"),
     "backtick": ("ledger(ref('quoted'))", LEDGER, "the stage's column 'a`b' has a backtick in its name"),
-    "our_column": ("ledger(ref('our_names'))", LEDGER, "'ledger_sign' begins with ledger_"),
+    "our_column": (
+        "ledger(ref('our_names'))",
+        LEDGER,
+        "'ledger_sign' begins with ledger_, and such names are reserved for the package: rename it in the stage",
+    ),
     "no_measures": ("projection(ref('good'))", {"group_by": ["shop"]}, "needs 'group_by' and 'measures'"),
     "wrong_measure": ("projection(ref('good'))", {"group_by": [], "measures": {"x": "median(id)"}}, "given: median(id)"),
     "two_in_one": (
