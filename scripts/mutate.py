@@ -124,7 +124,7 @@ MUTANTS = [
     Mutant(VERSIONED, "ledger_sign * ledger_net > 0", "ledger_sign * ledger_net < 0", "clickhouse"),
     Mutant(VERSIONED, "order by ledger_batch desc, ledger_place desc", "order by ledger_batch, ledger_place", "clickhouse"),
     Mutant(REPLACING, "'ledger_batch desc, ledger_place desc'", "'ledger_batch, ledger_place'", "clickhouse"),
-    Mutant(COMPACT, "last_states ~ ' where ledger_sign = 1)'", "last_states ~ ' where ledger_sign = 0)'", "clickhouse"),
+    Mutant(ENGINES, "last_states ~ ' where ledger_sign = 1)'", "last_states ~ ' where ledger_sign = 0)'", "clickhouse"),
     Mutant(REPLACING, "'incoming', '>=', 'last_state'", "'incoming', '<', 'last_state'", "decisions"),
     Mutant(REPLACING, "'new', '>=', 'old'", "'new', '<', 'old'", "engines"),
     Mutant(DEDUPLICATING, "last_state.ledger_sign is null", "last_state.ledger_sign is not null"),
@@ -193,7 +193,7 @@ MUTANTS = [
     Mutant(
         COMPACT, "settings.key, engine.last_state) }}", "settings.key, engine.last_state | replace('desc', '')) }}", "optimize"
     ),
-    Mutant(COMPACT, "_engine(settings).last_state) %}", "_engine(settings).last_state | replace('desc', '')) %}", "clickhouse"),
+    Mutant(ENGINES, "_engine(settings).last_state) %}", "_engine(settings).last_state | replace('desc', '')) %}", "clickhouse"),
     Mutant(COMPACT, "and ledger_batch > {{ upto }}", "and ledger_batch <= {{ upto }}", "undo"),
     Mutant(COMPACT, "'$.kind') = 'commit'", "'$.kind') <> 'commit'", "undo"),
     Mutant(OPTIMIZE, "upto <= compacted", "upto > compacted", "optimize"),

@@ -71,14 +71,14 @@ from (
 {% endmacro %}
 
 
-{# Returns the note of the commit that this command has just written under `number`, as a dictionary, or none. #}
-{% macro _note_written(table, number) %}
+{# Returns the note of the commit that this command has just written under `number`, as a dictionary; `act` as the note has it. #}
+{% macro _note_written(table, number, act) %}
     {% set rows = collapsing._rows_of(
         'select ledger_note from ' ~ table.relation ~ ' where ledger_note is not null and ledger_batch = ' ~ number
-        ~ " and get_json_object(ledger_note, '$.kind') = 'commit' and get_json_object(ledger_note, '$.run_id') = '" ~ invocation_id
+        ~ " and get_json_object(ledger_note, '$.act') = '" ~ act ~ "' and get_json_object(ledger_note, '$.run_id') = '" ~ invocation_id
         ~ "' and get_json_object(ledger_note, '$.batch') = '" ~ (number | abs) ~ "'"
     ) %}
-    {{ return(fromjson(rows[0][0]) if rows else none) }}
+    {{ return(fromjson(rows[0][0])) }}
 {% endmacro %}
 
 

@@ -34,7 +34,7 @@
         {%- set rows = collapsing._batch_to_store(sql, looked_up, table, settings, columns, batch) -%}
         {%- do collapsing._commit(table, batch.number, rows, empties=batch.empties, begins=batch.begins, reads=batch.reads) -%}
         {%- if act == 'full_refresh' -%}{%- do collapsing._drop_garbage(table, compacted=-batch.number) -%}{%- endif -%}
-        {%- set line = collapsing._line_of(collapsing._note_written(table, batch.number), table, settings) -%}
+        {%- set line = collapsing._line_of(collapsing._note_written(table, batch.number, batch.act), table, settings) -%}
         {%- do collapsing._say(model.name, line) -%}
     {%- else -%}
         {%- set line = 'no new blocks' if settings.block else 'no new rows' -%}

@@ -103,28 +103,6 @@ notes as (
 {%- endmacro %}
 
 
-{# Returns a subquery of the last state of each key among `rows`, where that is live and not a tombstone or a cancel row. #}
-{% macro _live_last_states(rows, settings) %}
-    {% set last_states = collapsing._first_rows(rows, settings.key, collapsing._engine(settings).last_state) %}
-    {{ return('(select * from ' ~ last_states ~ ' where ledger_sign = 1)') }}
-{% endmacro %}
-
-
-{# Returns a subquery of the first row by `order` among the rows of each value of the columns `by`. #}
-{% macro _first_rows(rows, by, order) -%}
-(
-    select *
-    from (
-        select
-            *,
-            row_number() over (partition by {{ collapsing._column_list(by) }} order by {{ order }}) as ledger_rank
-        from {{ rows }}
-    )
-    where ledger_rank = 1
-)
-{%- endmacro %}
-
-
 {# Returns the handle of a node's table, or none where it has none. #}
 {% macro _table_of(node) %}
     {% set relation = collapsing._relation_if_any(node) %}

@@ -59,13 +59,10 @@
     ) %}
     {% do collapsing._drop_garbage(table, compacted=upto) %}
 
-    {% set note = collapsing._rows_of(
-        'select states + cancels + tombstones, tombstones from ' ~ collapsing._visible_notes(table.relation)
-        ~ " where act = 'optimize' and batch = " ~ upto
-    )[0] %}
+    {% set note = collapsing._note_written(table, -upto, 'optimize') %}
     {% do collapsing._say(
-        node.name, 'optimized ' ~ what ~ '; rows left of all batches up to ' ~ upto ~ ': ' ~ note[0]
-        ~ ', tombstones among them: ' ~ note[1]
+        node.name, 'optimized ' ~ what ~ '; rows left of all batches up to ' ~ upto ~ ': '
+        ~ (note.states + note.cancels + note.tombstones) ~ ', tombstones among them: ' ~ note.tombstones
     ) %}
 {% endmacro %}
 
