@@ -62,17 +62,28 @@ def test_the_profiles_are_those_that_dbt_would_take_else_the_ones_of_this_reposi
     assert _setup(tmp_path, asked, DBT_PROFILES_DIR="/elsewhere").stdout == "/elsewhere"
 
 
-@pytest.mark.parametrize("mark", ["", ".setup-stamp", ".build-lock.txt"])
-def test_a_virtual_environment_that_a_user_has_made_is_left_alone(tmp_path: Path, mark: str) -> None:
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_a_virtual_environment_that_a_user_has_made_is_left_alone(tmp_path: Path, is_ours: bool) -> None:
     venv = tmp_path / ".venv"
     venv.mkdir()
     (venv / "pyvenv.cfg").touch()
-    if mark:
-        (venv / mark).touch()
-    making = "_python_find() { echo made again; exit; }; setup_environment; VENV=$PWD/.venv; _venv_make requirements.txt"
-    ran = _setup(tmp_path, making)
-    assert (ran.returncode, ran.stdout) == ((0, "made again\n") if mark else (1, ""))
-    assert (f"{venv} is a virtual environment that no script of this repository has made" in ran.stderr) == (not mark)
+    if is_ours:  # and its installation was cut short
+        (venv / ".setup-stamp").touch()
+    ran = _setup(tmp_path, "_uv_find() { echo made again; exit; }; setup_environment; VENV=$PWD/.venv; setup_venv package")
+    assert (ran.returncode, ran.stdout) == ((0, "made again\n") if is_ours else (1, ""))
+    assert (f"{venv} is a virtual environment that no script of this repository has made" in ran.stderr) == (not is_ours)
+
+
+def test_uv_asks_the_index_that_pip_is_told_of_unless_it_is_told_of_one_itself(tmp_path: Path) -> None:
+    asked = "UV=env; _uv | sed -n 's/^UV_DEFAULT_INDEX=//p'"
+    of_pip = {"UV_INDEX_URL": "", "UV_DEFAULT_INDEX": "", "PIP_INDEX_URL": "https://pip.invalid/simple"}
+    assert _setup(tmp_path, asked, **of_pip).stdout == "https://pip.invalid/simple\n"
+    assert _setup(tmp_path, asked, **of_pip | {"UV_DEFAULT_INDEX": "https://uv.invalid"}).stdout == "https://uv.invalid\n"
+
+
+def test_the_lock_names_the_public_index_alone() -> None:
+    locked = (REPOSITORY / "uv.lock").read_text()
+    assert set(re.findall(r"https?://[^/\"]*", locked)) == {"https://pypi.org", "https://files.pythonhosted.org"}
 
 
 BEFORE = "{% macro _m(settings) %}"
