@@ -25,7 +25,6 @@ NEIGHBOURS = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security.md",
-    "CODE_OF_CONDUCT.md": "code_of_conduct.md",
 }
 MACROS = "reference/macros.md"
 LANGUAGES = {".sql": "sql", ".yml": "yaml", ".py": "python", ".md": "markdown", "": "bash"}
