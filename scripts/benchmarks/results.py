@@ -1,4 +1,4 @@
-"""The figures of a measure: kept as JSON, shown as tables and as bars. Nothing here needs Spark."""
+"""The figures of a measure: kept as JSON, shown as tables. Nothing here needs Spark."""
 
 from __future__ import annotations
 
@@ -7,24 +7,12 @@ import json
 import statistics
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
-from html import escape
 from pathlib import Path
 from typing import Any
-
-import charts
 
 EVEN = 0.05  # a ratio that differs from 1 by no more is even: rounds of one way differ by more
 COSTS = ("CPU seconds", "MB written", "rows read", "files read", "peak MB")
 HEADINGS = ("", "least, s", "median, s", "most, s", "ratio", "the package", "CPU, s", *COSTS[1:])
-# Read by itself a drawing has no style sheet of a page: what it needs of it, light and dark.
-STYLE = """
-text { font: 12px system-ui, sans-serif; fill: #5a6875; }
-text.name, text.title { fill: #1f2933; } text.title { font-weight: 600; }
-rect.blue { fill: #2b6cb0; }
-@media (prefers-color-scheme: dark) {
-  text { fill: #9fb0c0; } text.name, text.title { fill: #e4e7eb; } rect.blue { fill: #63a4e6; }
-}
-"""
 
 
 @dataclass
@@ -119,11 +107,10 @@ class Results:
             self.parts.setdefault(statement, []).append(seconds)
 
     def write(self, folder: Path) -> Path:
-        """Write the figures and a drawing of them; returns the path of the figures."""
+        """Write the figures; returns the path of the file."""
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{self.name}.json"
         file.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
-        file.with_suffix(".svg").write_text(svg(self.comparisons), encoding="utf-8")
         return file
 
     @classmethod
@@ -148,21 +135,6 @@ def markdown(results: Results) -> str:
         table += [[_in_markdown(row[place]) for place in shown] for row in one.rows()]
         parts += [f"**{one.heading}**", "\n".join(f"| {' | '.join(cells)} |" for cells in table)]
     return "\n\n".join(parts)
-
-
-def svg(comparisons: list[Comparison], width: int = charts.WIDE) -> str:
-    """Draw a bar for the median seconds of each way, one comparison below the other."""
-    drawn, below = [], 0.0
-    for one in comparisons:
-        medians = [statistics.median(costs["seconds"]) for costs in one.ways.values()]
-        notes = [f"{_seconds(median)} s, {one.ratio(way):.2f}" for median, way in zip(medians, one.ways, strict=True)]
-        bars, height = charts.rows_of_bars(list(one.ways), [charts.Series("seconds", "blue", medians)], notes)(width)
-        title = f'<text class="title" x="0" y="14">{escape(one.title)}</text>'
-        drawn.append(f'<g transform="translate(0 {below:.0f})">{title}<g transform="translate(0 22)">{bars}</g></g>')
-        below += 22 + height + 14
-    opened = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {below:.0f}" role="img">'
-    titles = escape("; ".join(one.title for one in comparisons))
-    return f"{opened}<title>{titles}</title><style>{STYLE}</style>{''.join(drawn)}</svg>\n"
 
 
 def _seconds(value: float) -> str:

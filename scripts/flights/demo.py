@@ -12,13 +12,14 @@ import os
 import shutil
 import signal
 import socket
+import statistics
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
-import pandas as pd
 from rich import box
 from rich.console import Console
 from rich.markup import escape
@@ -42,6 +43,28 @@ SERVERS = {
     "cluster": int(os.environ.get("COLLAPSING_THRIFT_PORT", "10000")),
     "connect": int(os.environ.get("COLLAPSING_CONNECT_PORT", "15002")),
 }
+
+
+@dataclass
+class Batch:
+    """One ``dbt run``: what arrived, of the flights and of the register of aircraft, and how long it took (seconds)."""
+
+    label: str
+    blocks: int
+    events: int
+    aircraft: int
+    seconds: float
+    appended: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Proof:
+    """One dbt test: its name, what it shows, its status (``pass``, ``fail``, ...), and seconds."""
+
+    name: str
+    shows: str
+    status: str
+    seconds: float
 
 
 class DemoError(Exception):
@@ -121,14 +144,14 @@ class Dbt:
             if node.resource_type == "model" and node.original_file_path.startswith("models/flights/")
         }
 
-    def query(self, sql: str) -> pd.DataFrame:
+    def query(self, sql: str) -> list[dict[str, Any]]:
         """Run SQL the way dbt does, whatever the target is."""
         from dbt.adapters.factory import get_adapter_by_type
 
         adapter = get_adapter_by_type("spark")
         with adapter.connection_named("demo"):
             _, cursor = adapter.connections.add_query(sql, auto_begin=False)
-            return pd.DataFrame(map(tuple, cursor.fetchall()), columns=[column[0] for column in cursor.description])
+            return [dict(zip((column[0] for column in cursor.description), row, strict=True)) for row in cursor.fetchall()]
 
 
 class Demo:
@@ -136,7 +159,7 @@ class Demo:
 
     def __init__(self, local: Path, console: Console, seed: int, target: str) -> None:
         self.local, self.console, self.seed, self.target = local, console, seed, target
-        self.batches: list[report.Batch] = []
+        self.batches: list[Batch] = []
         self.last_batch = 0
         self.started = time.perf_counter()
 
@@ -168,7 +191,7 @@ class Demo:
 
     def check_server(self) -> None:
         """DemoError where the server is not the one of scripts/cluster: whose schema would be dropped is somebody else's."""
-        [warehouse] = self.dbt.query("set spark.sql.warehouse.dir")["value"]
+        warehouse = self.dbt.query("set spark.sql.warehouse.dir")[0]["value"]
         own = self.local / "cluster" / "warehouse"
         if Path(warehouse.removeprefix("file:")) != own:
             raise DemoError(
@@ -192,7 +215,7 @@ class Demo:
             f"{aircraft['registered']:,} aircraft in a register of its own, with {aircraft['changes']:,} changes in December"
         )
 
-    def fold(self, label: str, days: list[str], *selected: str) -> report.Batch:
+    def fold(self, label: str, days: list[str], *selected: str) -> Batch:
         """Land the blocks of these days, run dbt on the selected models, and count what the ledger of flights appended."""
         blocks, aircraft = (
             {name: rows for name, rows in files.items() if self.day_of(name) in days}
@@ -205,15 +228,13 @@ class Demo:
         self.dbt("run", "--select", *selected)
         seconds = time.perf_counter() - begun
 
-        batch = report.Batch(label, len(blocks), sum(blocks.values()), seconds, aircraft=sum(aircraft.values()))
-        appended = self.dbt.query(
+        batch = Batch(label, len(blocks), sum(blocks.values()), sum(aircraft.values()), seconds)
+        runs = self.dbt.query(
             f"select batch, states, cancels, tombstones from {self.relations['flights_history']} "
             f"where act = 'run' and batch > {self.last_batch}"
         )
-        batch.state_rows, batch.cancel_rows, batch.tombstones = (
-            int(appended[name].sum()) for name in ("states", "cancels", "tombstones")
-        )
-        self.last_batch = int(max(appended["batch"], default=self.last_batch))
+        batch.appended = {name: sum(run[name] for run in runs) for name in ("states", "cancels", "tombstones")}
+        self.last_batch = max((run["batch"] for run in runs), default=self.last_batch)
         self.batches.append(batch)
         return batch
 
@@ -222,7 +243,7 @@ class Demo:
         batch = self.fold("January to November", [day for day in self.days if day < FIRST_DAY], ALL)
         self.console.print(
             f"January to November: {batch.events:,} events of {batch.blocks} blocks folded as one batch, "
-            f"{batch.appended:,} rows appended, {batch.seconds:.1f} s"
+            f"{sum(batch.appended.values()):,} rows appended, {batch.seconds:.1f} s"
         )
 
     def fold_day_by_day(self) -> None:
@@ -243,14 +264,14 @@ class Demo:
                 progress.update(task, description=f"folding {day}")
                 batch = self.fold(day, days, *TABLES)
                 progress.console.print(
-                    f"{day} {batch.events:>8,} {batch.appended:>10,}  "
-                    f"{batch.state_rows:>6,} {batch.cancel_rows:>7,} "
-                    f"{batch.tombstones:>10,} {batch.aircraft:>9,} {batch.seconds:>9.1f}",
+                    f"{day} {batch.events:>8,} {sum(batch.appended.values()):>10,}  "
+                    f"{batch.appended['states']:>6,} {batch.appended['cancels']:>7,} "
+                    f"{batch.appended['tombstones']:>10,} {batch.aircraft:>9,} {batch.seconds:>9.1f}",
                     highlight=False,
                 )
                 progress.advance(task)
 
-    def prove(self) -> tuple[list[report.Proof], int]:
+    def prove(self) -> tuple[list[Proof], int]:
         """Run the demo's dbt tests; return the proofs and the number of other tests, all of which passed."""
         with self.console.status("Comparing the ledgers and every projection with the original tables") as status:
             self.dbt.heard = lambda text: status.update(f"Testing: {text}")
@@ -258,7 +279,7 @@ class Demo:
         results = [result for result in said if result.node.resource_type == "test"]
         # A test in a file of its own compares with the original tables; the others are checks of a column.
         in_files = [result for result in results if not hasattr(result.node, "test_metadata")]
-        proofs = [report.Proof(r.node.name, self.what_it_shows(r.node), str(r.status), r.execution_time) for r in in_files]
+        proofs = [Proof(r.node.name, self.what_it_shows(r.node), str(r.status), r.execution_time) for r in in_files]
         proofs.sort(key=lambda proof: proof.name)
         if not proofs:
             raise DemoError("dbt found no test that compares with the original tables")
@@ -273,36 +294,39 @@ class Demo:
         self.console.print(f"{len(proofs)} proofs and {others} other dbt tests passed")
         return proofs, others
 
-    def show_marts(self) -> dict[str, pd.DataFrame]:
-        """Print the first rows of every mart; return them by name."""
-        shown = {}
+    def show_marts(self) -> dict[str, list[dict[str, Any]]]:
+        """Print the first rows of every mart; return all of them by name."""
+        marts = {}
         for name, model in sorted(self.models.items()):
             if "marts" not in Path(model.original_file_path).parts:
                 continue
-            rows = self.dbt.query(f"select * from {model.relation_name} limit {ROWS_SHOWN}")
-            shown[name] = rows
-            numeric = [name for name in rows if report.is_numeric(rows[name])]
-            self.console.print(self.table(f"{name}, first {len(rows)} rows", list(rows), report.cells(rows), numeric))
-        return shown
+            rows = marts[name] = self.dbt.query(f"select * from {model.relation_name}")
+            shown = [[report.number(value) for value in row.values()] for row in rows[:ROWS_SHOWN]]
+            numeric = [name for name in rows[0] if not any(isinstance(row[name], str) for row in rows)]
+            self.console.print(self.table(f"{name}, first {len(shown)} rows", list(rows[0]), shown, numeric))
+        return marts
 
-    def write_report(self, proofs: list[report.Proof], others: int, marts: dict[str, pd.DataFrame]) -> None:
+    def write_report(self, proofs: list[Proof], others: int, marts: dict[str, list[dict[str, Any]]]) -> None:
         """Write the HTML page and print its path."""
         from importlib.metadata import version
 
-        live = self.dbt.query(f"select count(*) as live from {self.relations['flights']}")
-        found = report.Findings(
+        project = report.Project(["--project-dir", str(ROOT), "--target", self.target])
+        path = self.local / "report" / "flights.html"
+        report.write_page(
+            path,
+            "flights.html",
+            ledgers=project.ledgers([LEDGER, "aircraft_ledger"]),
+            project=project.name,
             stream=self.stream,
             batches=self.batches,
+            typical=statistics.median(batch.seconds for batch in self.batches[1:]),
             proofs=proofs,
             other_tests=others,
-            live_flights=int(live["live"][0]),
+            compared=project.rows((ROOT / "scripts" / "flights" / "compared.sql").read_text()),
+            marts=marts,
             seconds=time.perf_counter() - self.started,
             versions=f"dbt {version('dbt-core')}, Spark {version('pyspark')} on {os.cpu_count()} cores, target {self.target}",
-            marts=marts,
-            plots=report.read_plots(self.dbt.query, self.relations),
         )
-        path = self.local / "report" / "flights.html"
-        report.write_report(path, found)
         self.console.print(f"Report: {path}", soft_wrap=True, highlight=False)
 
     @staticmethod

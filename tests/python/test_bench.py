@@ -1,4 +1,4 @@
-"""scripts/bench: its command line, and the figures that it keeps, draws and puts into the page. Nothing here starts Spark."""
+"""scripts/bench: its command line, and the figures that it keeps and puts into the page. Nothing here starts Spark."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import itertools
 import re
 import subprocess
 import sys
-import xml.etree.ElementTree as ElementTree
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,7 +15,7 @@ from rich.console import Console
 import bench
 import options
 from page import MARKED, PAGE, filled
-from results import COSTS, Comparison, Results, markdown, svg
+from results import COSTS, Comparison, Results, markdown
 from turns import compare
 
 pytestmark = pytest.mark.only("parquet")
@@ -92,21 +91,10 @@ def test_no_time_counts_when_answers_differ(results: Results) -> None:
     compare(_bench(), results, "Two ways", ways, same_answer=False)
 
 
-def test_figures_come_back_as_they_were_written_and_the_drawing_stands_beside_them(results: Results, tmp_path: Path) -> None:
+def test_figures_come_back_as_they_were_written(results: Results, tmp_path: Path) -> None:
     file = results.write(tmp_path / "results")
     assert file.name == "final-parquet-default-20000-3.json"
     assert Results.read(file) == results
-    drawing = ElementTree.parse(file.with_suffix(".svg")).getroot()
-    texts = [text.text for text in drawing.iter("{http://www.w3.org/2000/svg}text")]
-    assert texts == ["Every row", OTHER, "6.00 s, 3.00", OURS, "2.00 s, 1.00"]
-
-
-def test_drawings_of_several_comparisons_do_not_overlap(results: Results) -> None:
-    one = svg(results.comparisons)
-    two = svg(results.comparisons * 2)
-    height = [float(re.search(r'viewBox="0 0 \d+ (\d+)"', drawing)[1]) for drawing in (one, two)]
-    assert height[1] == 2 * height[0]
-    assert re.findall(r"translate\(0 (\d+)\)\"><text class=\"title\"", two) == ["0", f"{height[0]:.0f}"]
 
 
 def test_another_file_is_no_figures(tmp_path: Path) -> None:
