@@ -38,23 +38,25 @@ select 'runs' as kind, to_json(struct(
     batch, act, date_format(started_at, 'yyyy-MM-dd HH:mm') as started_at, decisions,
     struct(coalesce(states, 0) as states, coalesce(cancels, 0) as cancels, coalesce(tombstones, 0) as tombstones) as appended
 )) as fact
-from {{ collapsing.history(LEDGER) }} where act in ('run', 'full_refresh', 'undone')
+from {{ collapsing.history(ledger) }} where act in ('run', 'full_refresh', 'undone')
 union all
-select 'rejects', to_json(struct(reason, count(*) as found)) from {{ collapsing.rejects(LEDGER) }} group by reason
+select 'rejects', to_json(struct(reason, count(*) as found)) from {{ collapsing.rejects(ledger) }} group by reason
 """
 LIVE = """
 union all
-select 'live', to_json(struct('NAME' as name, count(*) as found)) from {{ collapsing.final(MODEL) }}
+select 'live', to_json(struct('{{ name }}' as name, count(*) as found)) from {{ collapsing.final(model) }}
 """
 FILES = """
 with files as (
     select ledger_batch, _metadata.file_path, max(_metadata.file_size) as bytes, count(*) as stored
-    from {{ LEDGER }} group by ledger_batch, _metadata.file_path
+    from {{ ledger }} group by ledger_batch, _metadata.file_path
 )
 
 select
-    case when ledger_batch = -COMPACTED then 'compacted' when ledger_batch > COMPACTED then 'batches' else 'no longer read' end
-    as kind,
+    case
+        when ledger_batch = -{{ compacted }} then 'compacted' when ledger_batch > {{ compacted }} then 'batches'
+        else 'no longer read'
+    end as kind,
     sum(bytes) as bytes, count(*) as files, sum(stored) as stored
 from files group by 1 order by 1
 """
@@ -80,6 +82,7 @@ class Project:
 
     def invoke(self, *command: str) -> Any:
         """Run a dbt command and give its result. ReportError with dbt's words when it fails."""
+        self.heard["error"].clear()
         quiet = ["--quiet", "--log-level", "none", "--no-use-colors", "--no-write-json"]
         said = self.runner.invoke([*quiet, *command, *self.options])
         if not said.success:
@@ -111,15 +114,15 @@ class Project:
     def _figures(self, name: str, status: dict[str, Any]) -> dict[str, Any]:
         """Return all that the page says about a ledger: its status, and what is asked in FACTS and FILES."""
         readers = [reader for reader in status["readers"] if reader["batch"] is not None]
-        asked = FACTS.replace("LEDGER", ref(name))
+        asked = f"{{% set ledger = {ref(name)} %}}{FACTS}"
         for one in [name, *(reader["name"] for reader in readers)]:
-            asked += LIVE.replace("NAME", one).replace("MODEL", ref(one))
+            asked += f"{{% set name, model = '{one}', {ref(one)} %}}{LIVE}"
         facts: dict[str, list] = {"runs": [], "rejects": [], "live": []}
         for row in self.rows(asked):
             facts[row["kind"]].append(json.loads(row["fact"]))
         live = {one["name"]: one["found"] for one in facts["live"]}
         try:
-            storage = self.rows(FILES.replace("LEDGER", ref(name)).replace("COMPACTED", str(status["compacted"])))
+            storage = self.rows(f"{{% set ledger, compacted = {ref(name)}, {status['compacted']} %}}{FILES}")
         except ReportError:  # a format that does not tell files to a query
             storage = []
         return {
@@ -133,7 +136,7 @@ class Project:
 
 
 def ref(asked: str) -> str:
-    """Return how Jinja refers to a model by its name for status, such as orders_ledger or orders_ledger.v1."""
+    """Return the call that Jinja needs for a model's name in status, such as orders_ledger or orders_ledger.v1."""
     name, _, version = asked.partition(".v")
     return f"ref('{name}', v='{version}')" if version else f"ref('{name}')"
 

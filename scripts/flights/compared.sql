@@ -1,4 +1,4 @@
--- What each kind of dbt model answers after all of the stream, month by month, and how far that is off the original table.
+-- What each kind of dbt model answers after all of the stream, as how far its sums are off the original table.
 -- A row has sign 1 in an answer and -1 in the original, so that signed sums are the errors.
 with newest as (
     select
@@ -11,12 +11,12 @@ answers as (
     select 'append' as way, 1 as sign, carrier, scheduled_at, dep_delay, arr_delay, distance
     from {{ ref('stg_flight_events') }} where not is_cancelled
     union all
-    select 'merge', 1, carrier, scheduled_at, dep_delay, arr_delay, distance from newest where place = 1 and not is_cancelled
+    select 'merge on the key', 1, carrier, scheduled_at, dep_delay, arr_delay, distance from newest where place = 1 and not is_cancelled
     union all
     select 'collapsing', 1, carrier, scheduled_at, dep_delay, arr_delay, distance from {{ ref('flights') }}
     union all
     select way, -1, carrier, scheduled_at, dep_delay, arr_delay, distance
-    from {{ ref('stg_flights_2013') }} lateral view explode(array('append', 'merge', 'collapsing')) as way
+    from {{ ref('stg_flights_2013') }} lateral view explode(array('append', 'merge on the key', 'collapsing')) as way
     where not cancelled
 ),
 
@@ -24,7 +24,6 @@ errors as (
     select
         way,
         carrier,
-        date_format(scheduled_at, 'yyyy-MM') as flight_month,
         sum(sign) as flights,
         coalesce(sum(sign * dep_delay), 0) as departure_delay,
         coalesce(sum(sign * distance), 0) as distance,
@@ -35,12 +34,11 @@ errors as (
 
 select
     way,
-    flight_month,
     sum(flights) as flights,
     sum(departure_delay) as departure_delay,
     sum(late) as late,
     count_if(flights <> 0 or departure_delay <> 0 or distance <> 0 or late <> 0) as wrong_groups,
     count(*) as all_groups
 from errors
-group by way, flight_month
-order by way, flight_month
+group by way
+order by wrong_groups desc, way

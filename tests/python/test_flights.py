@@ -7,11 +7,10 @@ import os
 import re
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
-import pandas as pd
 import pytest
 
+import report
 from support.dbt_project import REPOSITORY, nodes_of
 
 pytestmark = pytest.mark.only("parquet")  # on other targets scripts/demo runs it whole
@@ -121,56 +120,44 @@ def test_the_register_changed_after_its_flights_were_folded(flights, full: bool)
     assert {"AIRBUS", "MCDONNELL DOUGLAS", "not in the register"} <= live
 
 
-@pytest.fixture
-def report(monkeypatch):
-    """The demo's report as a module."""
-    monkeypatch.syspath_prepend(REPOSITORY / "scripts" / "flights")
-    import report
-
-    return report
+def _rows(flights, sql: str) -> list[dict]:
+    return [row.asDict() for row in flights.sql(sql).collect()]
 
 
-def test_the_report_names_all_decisions_and_batches(report) -> None:
-    batches = [report.Batch(label, 1, 9, 5.0) for label in ("January to November", "2013-12-01", "stragglers")]
-    decisions = ['{"applied": 8, "orphan_delete": 1}', '{"applied": 3, "tie": 1}', None]
-    history = pd.DataFrame({"batch": [1, 2, 3], "rows_read": [9, 4, 0], "decisions": decisions})
-    stream = report.stream(SimpleNamespace(batches=batches, plots={"history": history}))
-    assert re.findall(r"</i>(\w+)", stream[1]) == ["applied", "orphan_delete", "tie"]
-    for drawn in ("".join(stream), "".join(report.day_by_day(batches))):
-        assert ">12-01<" in drawn and ">stragglers<" in drawn
+def test_the_report_shows_whose_sums_are_right(flights, tmp_path: Path) -> None:
+    query = (REPOSITORY / "scripts" / "flights" / "compared.sql").read_text()
+    compared = _rows(flights, re.sub(r"\{\{ ref\('(\w+)'\) \}\}", r"demo.\1", query))
+    sums = {row["way"]: [float(row[name]) for name in ("flights", "departure_delay", "late")] for row in compared}
+    wrong = {row["way"]: row["wrong_groups"] for row in compared}
+    assert sums["collapsing"] == [0, 0, 0] and sums["append"] != [0, 0, 0] != sums["merge on the key"]
+    assert wrong["append"] >= wrong["merge on the key"] > wrong["collapsing"] == 0
 
-
-def test_hours_without_flights_have_no_mean_delay(report) -> None:
-    rows = pd.DataFrame({"origin": ["EWR", "EWR", "JFK"], "hour_of_day": [5, 6, 6], "flights_a_day": [2.0, 3.0, 4.0]})
-    _, flights, _, delays = report.hours(rows.assign(mean_departure_delay=[1.5, 2.5, None]))
-    assert re.findall("<title>(5:00: .*?)</title>", flights)[:3] == [
-        "5:00: Newark (EWR) 2",
-        "5:00: Kennedy (JFK) 0",
-        "5:00: LaGuardia (LGA) 0",
-    ]
-    assert set(re.findall("<title>(.:00: .*?)</title>", delays)) == {"5:00: Newark (EWR) 1.5", "6:00: Newark (EWR) 2.5"}
-
-
-def test_the_report_shows_whose_sums_are_right(flights, report, tmp_path: Path) -> None:
-    relations = dict.fromkeys(["punctuality_by_carrier", "busiest_hours", "busiest_routes", "stg_flight_events"])
-    relations |= dict.fromkeys(["stg_flights_2013", "flights", "flights_history", "punctuality_by_manufacturer"])
-    plots = report.read_plots(lambda sql: flights.sql(sql).toPandas(), {name: f"demo.{name}" for name in relations})
-    sums = {
-        way: rows.drop(columns="way").sort_values("carrier").values.tolist() for way, rows in plots["compared"].groupby("way")
-    }
-    assert sums["collapsing"] == sums["original"]
-    assert sums["append"] != sums["original"] != sums["merge"]
-
-    batches = [
-        report.Batch("first", 5, 100, 9.0, 90, 5, 1),
-        *(report.Batch(f"2013-01-0{n}", 1, 50, 2.0 + n % 2 * 9, 40, 3, 1) for n in (1, 2)),
-    ]
-    stream = {"flights": 1, "events": 2, "late_events": 1, "rows": 3, "aircraft": {"registered": 5, "changes": 4}}
-    proofs = [report.Proof("flights_equal_original", "the flights are <right>", "pass", 1.0)]
-    found = report.Findings(stream, batches, proofs, 3, 1, 10.0, "dbt", {"routes": plots["routes"].head(3)}, plots)
-    report.write_report(tmp_path / "flights.html", found)
+    marts = ("punctuality_by_carrier", "punctuality_by_manufacturer", "busiest_routes", "busiest_hours")
+    figures = {mart: _rows(flights, f"select * from {mart}") for mart in marts}
+    hours = figures["busiest_hours"]
+    hours[0] |= {"hour_of_day": 3, "mean_departure_delay": None}  # an hour that has no mean, nor flights of other airports
+    labels = ("January to November", "2013-12-01", "stragglers")
+    report.write_page(
+        tmp_path / "flights.html",
+        "flights.html",
+        ledgers=[],
+        project="collapsing",
+        stream={"flights": 1, "events": 2, "late_events": 1, "rows": 3, "aircraft": {"registered": 5, "changes": 4}},
+        batches=[{"label": label, "blocks": 1, "events": 9, "aircraft": 2, "seconds": 5.0} for label in labels],
+        typical=5.0,
+        proofs=[{"name": "flights_equal_original", "shows": "the flights are <right>", "status": "pass", "seconds": 1.0}],
+        other_tests=3,
+        compared=compared,
+        marts=figures,
+        seconds=10.0,
+        versions="dbt",
+    )
     page = (tmp_path / "flights.html").read_text()
-    assert "0 of" in page and "&lt;right&gt;" in page and page.count("<svg") > 10
+    right = r"<th>collapsing</th>\s*" + r'<td class="number">0</td>\s*' * 3 + r'<td class="number">0 of \d'
+    assert re.search(right, page)
+    assert "1 of 1 proofs passed" in page and "&lt;right&gt;" in page and "<right>" not in page
+    assert all(f"<th>{label}</th>" in page for label in labels)
+    assert re.search(rf"<th>3:00</th><td class=\"number\">{hours[0]['flights_a_day']}</td>\s*(<td>–</td>\s*){{3}}</tr>", page)
     assert "src=" not in page and "http" not in page
 
 

@@ -7,7 +7,7 @@ select
     dest,
     flights,
     cast(distance / flights as int) as miles,
-    round(mean_air_time, 0) as mean_air_time,
+    cast(round(mean_air_time) as int) as mean_air_time,
     round(mean_arrival_delay, 1) as mean_arrival_delay
 from routes
 order by flights desc

@@ -5,7 +5,7 @@ with manufacturers as (
 select
     coalesce(manufacturer, 'not in the register') as manufacturer,
     flights,
-    round(seats / flights, 0) as mean_seats,
+    cast(round(seats / flights) as int) as mean_seats,
     round(100 * late / nullif(arrived, 0), 1) as late_percent,
     round(arrival_delay / nullif(arrived, 0), 1) as mean_arrival_delay
 from manufacturers
