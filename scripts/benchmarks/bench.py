@@ -21,7 +21,7 @@ from workspace import InUse, alone, start_afresh
 if TYPE_CHECKING:
     from session import Bench
 
-FOLDERS = ("warehouse", "metastore", "landing", "streamed", "target")  # of ours, emptied first
+FOLDERS = ("warehouse", "metastore", "landing", "streamed", "target", "cold")  # of ours, emptied first
 
 
 def main() -> None:
@@ -36,6 +36,7 @@ def main() -> None:
 
             bench = Bench(local, target, Console(width=None if sys.stdout.isatty() else 160))
             for name, setting in settings.items():
+                bench.use_partitions(setting.get("partitions", 4))
                 bench.drop()
                 results = Results(name, target, setting, _machine(bench))
                 try:

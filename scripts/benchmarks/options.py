@@ -8,16 +8,17 @@ from types import ModuleType
 from typing import Any
 
 from measures import (
+    cold,
     day,
     final,
     first_load,
     growth,
-    last_state,
     many_batches,
     merge,
     old_blocks,
     overhead,
     projections,
+    small,
 )
 
 MEASURES: dict[str, ModuleType] = {
@@ -27,13 +28,16 @@ MEASURES: dict[str, ModuleType] = {
     "projections": projections,
     "first-load": first_load,
     "overhead": overhead,
+    "small": small,
+    "cold": cold,
     "day": day,
-    "last-state": last_state,
     "old-blocks": old_blocks,
     "many-batches": many_batches,
 }
+PEERS = ("all", *dict.fromkeys([*merge.CHOICES, *first_load.CHOICES]))
 SCALES = ("smoke", "default", "large")
-NUMBERS = ("rows", "batch", "blocks", "batches", "rounds", "warm_up")
+NUMBERS = ("rows", "batch", "blocks", "batches", "rounds", "warm_up", "partitions")
+OF_ALL = ("partitions",)  # an option of every measure
 
 
 def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[str, Any]]]:
@@ -47,7 +51,7 @@ def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[st
     parser.add_argument("--deletes", type=int)
     parser.add_argument("--projections", type=int, choices=(1, 2, 3))
     parser.add_argument("--order", choices=("random", "time", "late"))
-    parser.add_argument("--peers", choices=("all", *merge.CHOICES))
+    parser.add_argument("--peers", choices=PEERS)
     parser.add_argument("--form", choices=merge.FORMS)
     given = vars(parser.parse_args(arguments))
     asked, scale, target = given.pop("measures"), given.pop("scale"), given.pop("target")
@@ -65,7 +69,7 @@ def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[st
     for name, measure in chosen.items():
         if target not in measure.TARGETS:
             parser.error(f"{name} is measured on plain parquet alone, not on {target}")
-    for name in given:
+    for name in given.keys() - set(OF_ALL):
         takers = [measure for measure in chosen if name in MEASURES[measure].SIZES[scale]]
         if not takers or (asked and len(takers) < len(chosen)):
             others = [measure for measure in chosen if measure not in takers]
@@ -74,7 +78,9 @@ def read(arguments: Sequence[str] | None = None) -> tuple[str, dict[str, dict[st
         if "peers" in measure.SIZES[scale] and given.get("peers", "all") not in ("all", *measure.peers_on(target)):
             parser.error(f"--peers of {name} on {target} is all, {', '.join(measure.peers_on(target))}")
     return target, {
-        name: {"scale": scale} | {option: given.get(option, value) for option, value in measure.SIZES[scale].items()}
+        name: {"scale": scale}
+        | {option: given.get(option, value) for option, value in measure.SIZES[scale].items()}
+        | {option: given[option] for option in OF_ALL if option in given}
         for name, measure in chosen.items()
     }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 EVEN = 0.05  # a ratio that differs from 1 by no more is even: rounds of one way differ by more
-COSTS = ("CPU seconds", "MB written", "rows read", "files read", "peak MB")
+COSTS = ("CPU seconds", "MB written", "rows read", "files read", "peak MB", "files of its batch")
 HEADINGS = ("", "least, s", "median, s", "most, s", "ratio", "the package", "CPU, s", *COSTS[1:])
 
 
@@ -64,6 +64,12 @@ class Comparison:
             seconds = costs["seconds"]
             cells = [way, *map(_seconds, (min(seconds), statistics.median(seconds), max(seconds)))]
             yield [*cells, f"{self.ratio(way):.2f}", self.verdict(way), *(_cell(costs.get(cost)) for cost in COSTS)]
+
+    def table(self) -> list[list[str]]:
+        """Return the headings and the rows, without columns in which nothing stands."""
+        rows = list(self.rows())
+        shown = [place for place in range(len(HEADINGS)) if place < 5 or any(row[place] for row in rows)]
+        return [[row[place] for place in shown] for row in (HEADINGS, *rows)]
 
 
 @dataclass
@@ -129,10 +135,8 @@ def markdown(results: Results) -> str:
     ran = "{date}: {cores} cores, {memory}, {driver} of it for the driver, {system}, Spark {Spark}, Java {Java}"
     parts = [f"`{results.measure}` on {results.target} ({results.made_with}), {ran.format(**results.machine)}."]
     for one in results.comparisons:
-        shown = [place for place in range(len(HEADINGS)) if place < 5 or any(row[place] for row in one.rows())]
-        table = [[HEADINGS[place] for place in shown]]
-        table += [["---"] + ["---:"] * (len(shown) - 1)]
-        table += [[_in_markdown(row[place]) for place in shown] for row in one.rows()]
+        headings, *rows = one.table()
+        table = [headings, ["---"] + ["---:"] * (len(headings) - 1), *(map(_in_markdown, row) for row in rows)]
         parts += [f"**{one.heading}**", "\n".join(f"| {' | '.join(cells)} |" for cells in table)]
     return "\n\n".join(parts)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import time
@@ -16,8 +17,6 @@ from rich.console import Console
 
 from clickhouse import ClickHouse
 from costs import Meter
-
-PROJECT = Path(__file__).parent / "project"
 
 
 class Bench:
@@ -33,10 +32,13 @@ class Bench:
         Where progress and tables are printed.
     """
 
+    project = Path(__file__).parent / "project"
+
     def __init__(self, local: Path, target: str, console: Console) -> None:
         self.local, self.target, self.console = local, target, console
         self.schema = "demo" if target == "parquet" else f"demo_{target}"  # as in profiles.yml
-        self.statements: list[tuple[str, float]] = []
+        self.statements: list[tuple[str, float]] = []  # of the last command, each with its seconds
+        self.models: dict[str, float] = {}  # likewise the seconds of each model
         self._parsed: Any = None
         self._clickhouse: ClickHouse | None = None
         self.dbt("deps")
@@ -53,11 +55,11 @@ class Bench:
         """Run a dbt command; returns its result. RuntimeError with what dbt said where it fails."""
         target = [] if command[0] == "deps" else ["--target-path", str(self.local / "target"), "--target", self.target]
         quiet = ["--quiet", "--log-level", "none", "--log-level-file", "none", "--no-write-json"]
-        given = [*quiet, *command, "--project-dir", str(PROJECT), *target]
+        given = [*quiet, *command, "--project-dir", str(self.project), *target]
         given += ["--vars", json.dumps(variables or {})]
         if self._parsed is None and command[0] not in ("deps", "parse"):
             self._parsed = self.dbt("parse", variables=variables)
-        self.statements = []
+        self.statements, self.models = [], {}
         begun: dict[str, tuple[str, float]] = {}
 
         def hear(event: EventMsg) -> None:
@@ -65,6 +67,8 @@ class Bench:
             if event.info.name in ("SQLQuery", "LogModelResult") and event.info.thread in begun:
                 statement, at = begun.pop(event.info.thread)
                 self.statements.append((statement, time.perf_counter() - at))
+            if event.info.name == "LogModelResult":
+                self.models[event.data.node_info.node_name] = event.data.execution_time
             if event.info.name == "SQLQuery":
                 sql = re.sub(r"\brun[=_][0-9a-f_-]{30,}|\d+", "", " ".join(event.data.sql.split("*/", 1)[-1].split()))
                 begun[event.info.thread] = (f"{event.data.node_info.node_name}: {sql[:70]}", time.perf_counter())
@@ -77,6 +81,10 @@ class Bench:
             raise RuntimeError(f"dbt {' '.join(command)}: {result.exception or ' '.join(said)}")
         return result.result
 
+    def use_partitions(self, number: int) -> None:
+        """Let queries have so many shuffle partitions, from the next command of dbt on, which reads profiles.yml."""
+        os.environ["COLLAPSING_PARTITIONS"] = str(number)
+
     def run(self, *models: str, load: str = "", least: int | None = None) -> None:
         """Run models, or paths of models; a peer's model is told which load is new, and a merge its least key, if any."""
         if least is not None:
@@ -85,6 +93,10 @@ class Bench:
                 if node.config.get("incremental_strategy") == "merge" and node.config.unique_key == "id":
                     node.config["incremental_predicates"] = [f"DBT_INTERNAL_DEST.id >= {least}"]
         self.dbt("run", "--select", *models, variables={"load": load} if load else None)
+
+    def seconds_of_inserts(self, model: str) -> float:
+        """Return what the inserts of a model took in the last command."""
+        return sum(seconds for statement, seconds in self.statements if statement.startswith(f"{model}: insert"))
 
     def compiled(self, model: str) -> str:
         """Return the SQL of a model: of a ledger the query of the rows that its next run would append."""

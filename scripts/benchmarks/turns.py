@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich import box
 from rich.table import Table
 
-from results import HEADINGS, Comparison, Results
+from results import Comparison, Results
 
 if TYPE_CHECKING:
     from session import Bench
@@ -67,9 +67,10 @@ def compare(
 def shown(comparison: Comparison) -> Table:
     """Return a comparison as a table for the terminal."""
     table = Table(box=box.SIMPLE_HEAD, title=comparison.heading, title_justify="left", title_style="bold")
-    for heading in HEADINGS:
+    headings, *rows = comparison.table()
+    for heading in headings:
         table.add_column(heading, justify="right" if heading else "left")
-    for row in comparison.rows():
+    for row in rows:
         table.add_row(*row)
     return table
 

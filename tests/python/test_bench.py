@@ -14,7 +14,7 @@ from rich.console import Console
 
 import bench
 import options
-from page import MARKED, PAGE, filled
+from page import filled
 from results import COSTS, Comparison, Results, markdown
 from turns import compare
 
@@ -139,7 +139,7 @@ def test_a_run_that_is_stopped_leaves_the_figures_of_a_whole_one(results: Result
         begun.comparisons += results.comparisons
         raise KeyboardInterrupt
 
-    session = SimpleNamespace(drop=lambda: None, console=Console(quiet=True))
+    session = SimpleNamespace(drop=lambda: None, use_partitions=lambda _: None, console=Console(quiet=True))
     monkeypatch.setitem(sys.modules, "session", SimpleNamespace(Bench=lambda *_: session))
     monkeypatch.setitem(options.MEASURES, "final", SimpleNamespace(run=stop))
     monkeypatch.setattr(options, "read", lambda: ("parquet", {"final": {"scale": "smoke", "rows": 5}}))
@@ -149,11 +149,6 @@ def test_a_run_that_is_stopped_leaves_the_figures_of_a_whole_one(results: Result
         bench.main()
     assert ended.value.code == 130
     assert [file.name for file in (tmp_path / "results").glob("*.json")] == ["final-parquet-smoke-5-unfinished.json"]
-
-
-def test_the_page_has_marks_for_every_measure_and_target() -> None:
-    marks = [mark["name"] for mark in MARKED.finditer(PAGE.read_text(encoding="utf-8"))]
-    assert sorted(marks) == sorted(f"{name}-{target}" for name, measure in options.MEASURES.items() for target in measure.TARGETS)
 
 
 def test_a_measure_has_all_scales_and_stands_in_the_help() -> None:
@@ -175,11 +170,11 @@ def test_every_cost_stands_in_the_help() -> None:
 
 
 def test_options_take_the_place_of_single_numbers_of_a_scale() -> None:
-    given = ["--scale", "smoke", "--rows", "5", "--order", "time", "--warm-up", "9", "--target", "delta"]
+    given = ["--scale", "smoke", "--rows", "5", "--order", "time", "--warm-up", "9", "--target", "delta", "--partitions", "200"]
     target, settings = options.read(["merge", *given])
     assert target == "delta"
     of_scale = {"scale": "smoke"} | options.MEASURES["merge"].SIZES["smoke"]
-    assert settings == {"merge": of_scale | {"rows": 5, "order": "time", "warm_up": 9}}
+    assert settings == {"merge": of_scale | {"rows": 5, "order": "time", "warm_up": 9, "partitions": 200}}
 
 
 def test_without_a_name_all_are_measured() -> None:
@@ -188,7 +183,7 @@ def test_without_a_name_all_are_measured() -> None:
 
 def test_peers_are_chosen_for_the_measures_that_have_some() -> None:
     settings = options.read(["--target", "delta", "--peers", "merge"])[1]
-    assert {name for name, setting in settings.items() if setting.get("peers") == "merge"} == {"merge"}
+    assert {name for name, setting in settings.items() if setting.get("peers") == "merge"} == {"merge", "first-load"}
     assert "growth" in settings
 
 

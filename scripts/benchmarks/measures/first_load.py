@@ -1,4 +1,4 @@
-"""The first fold of a ledger beside a plain insert of the newest row of each key, as whole runs of dbt."""
+"""The first load of a ledger and a projection beside those of `merge` and a plain insert, each with an aggregate, by dbt."""
 
 from __future__ import annotations
 
@@ -12,31 +12,49 @@ if TYPE_CHECKING:
     from session import Bench
 
 SIZES = {
-    "smoke": {"rows": 50_000, "rounds": 2},
-    "default": {"rows": 1_000_000, "rounds": 5},
-    "large": {"rows": 5_000_000, "rounds": 5},
+    "smoke": {"rows": 50_000, "rounds": 2, "peers": "all"},
+    "default": {"rows": 1_000_000, "rounds": 5, "peers": "all"},
+    "large": {"rows": 5_000_000, "rounds": 5, "peers": "all"},
 }
 TARGETS = ("parquet", "delta", "iceberg")
+OURS = "collapsing"
+CHOICES = ("merge", "plain", "none")
+# {peer: (its models, what it is called)}
+PEERS = {
+    "merge": (("merged", "merged_by_dim1"), "merge, and an aggregate"),
+    "plain": (("plain", "plain_by_dim1"), "a plain insert with row_number, and an aggregate"),
+}
 ROWS = "select id, version, dim1, dim2, kind, metric1, metric2, payload from {}"
 
 
+def peers_on(target: str) -> tuple[str, ...]:
+    """Return the peers that a target has; with none the package is alone, and the memory is that of its loads."""
+    return ("plain", "none") if target == "parquet" else CHOICES
+
+
 def run(bench: Bench, results: Results) -> None:
-    """Let both load the same rows, each time into tables that are not there."""
-    Stream(bench, results.setting["rows"], 0).land()
+    """Let all load the same rows, each time into tables that are not there."""
+    asked = results.setting["peers"]
+    peers = [PEERS[name] for name in peers_on(bench.target) if name in PEERS and asked in ("all", name)]
+    stream = Stream(bench, results.setting["rows"], 0)
+    stream.land()
     bench.run("stg_events")
+    ways = {name: lambda models=models: bench.run(*models, load=stream.load) for models, name in peers}
+    if bench.target != "parquet" and asked != "none":
+        ways["collapsing, on plain parquet"] = lambda: bench.run("parquet_ledger", "parquet_ledger_by_dim1")
+    ways[OURS] = lambda: bench.run("folded", "folded_by_dim1")
 
     def forget() -> None:
-        for name in ("folded", "plain"):
+        for name in ("folded", "merged", "plain", "parquet_ledger"):
             bench.drop(name)
 
     def check() -> None:
-        bench.run("folded_read")
-        if not bench.is_equal(ROWS.format("folded_read"), ROWS.format("plain where not is_deleted")):
-            raise RuntimeError("final and the plain table have different rows")
+        bench.run("folded_read", "folded_by_dim1_read")
+        for (table, sums), _ in peers:
+            ours, its = ROWS.format("folded_read"), ROWS.format(f"{table} where not is_deleted")
+            ours_sums, its_sums = (f"select dim1, n, metric1, metric2 from {name}" for name in ("folded_by_dim1_read", sums))
+            if not bench.is_equal(ours, its) or not bench.is_equal(ours_sums, its_sums):
+                raise RuntimeError(f"final and {table}, or their sums, differ")
 
-    ways = {
-        "a plain insert with row_number": lambda: bench.run("plain"),
-        "the first fold": lambda: bench.run("folded"),
-    }
-    title = f"The first load of {results.setting['rows']:,} rows"
-    compare(bench, results, title, ways, base="a plain insert with row_number", ours="the first fold", before=forget, after=check)
+    title = f"The first load of {results.setting['rows']:,} rows, with one projection"
+    compare(bench, results, title, ways, ours=OURS, before=forget, after=check)

@@ -1,2 +1,0 @@
-{{ config(materialized='view') }}
-select * from {{ collapsing.final(ref('replaced')) }}
