@@ -1,9 +1,10 @@
-"""The figures of a measure: kept as JSON, shown as tables. Nothing here needs Spark."""
+"""The figures of a measure: kept as JSON, and shown as tables. Nothing here needs Spark."""
 
 from __future__ import annotations
 
 import itertools
 import json
+import re
 import statistics
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -62,7 +63,7 @@ class Comparison:
         """Return a row of cells for each way: seconds, ratio, and the median of each cost."""
         for way, costs in self.ways.items():
             seconds = costs["seconds"]
-            cells = [way, *map(_seconds, (min(seconds), statistics.median(seconds), max(seconds)))]
+            cells = [way, *map(in_seconds, (min(seconds), statistics.median(seconds), max(seconds)))]
             yield [*cells, f"{self.ratio(way):.2f}", self.verdict(way), *(_cell(costs.get(cost)) for cost in COSTS)]
 
     def table(self) -> list[list[str]]:
@@ -102,21 +103,17 @@ class Results:
         """The name of the files: the measure, the target and the setting."""
         return "-".join([self.measure, self.target, *(str(value) for value in self.setting.values())])
 
-    @property
-    def made_with(self) -> str:
-        """The setting in words."""
-        return ", ".join(f"{name} {_text(value)}" for name, value in self.setting.items()).replace("_", " ")
-
     def add_parts(self, runs: list[list[tuple[str, float]]]) -> None:
         """Add the statements of runs, each with its seconds."""
         for statement, seconds in itertools.chain.from_iterable(runs):
             self.parts.setdefault(statement, []).append(seconds)
 
     def write(self, folder: Path) -> Path:
-        """Write the figures; returns the path of the file."""
+        """Write the figures, a list of numbers a line; returns the path."""
         folder.mkdir(parents=True, exist_ok=True)
         file = folder / f"{self.name}.json"
-        file.write_text(json.dumps(asdict(self), indent=1) + "\n", encoding="utf-8")
+        text = re.sub(r"\[[^\[\]{}\"]+\]", lambda numbers: " ".join(numbers[0].split()), json.dumps(asdict(self), indent=1))
+        file.write_text(text + "\n", encoding="utf-8")
         return file
 
     @classmethod
@@ -130,27 +127,9 @@ class Results:
             raise ValueError(f"{file} has no figures of scripts/bench: {error}") from error
 
 
-def markdown(results: Results) -> str:
-    """Return the figures as tables for a page, under a line that says with what they were made."""
-    ran = "{date}: {cores} cores, {memory}, {driver} of it for the driver, {system}, Spark {Spark}, Java {Java}"
-    parts = [f"`{results.measure}` on {results.target} ({results.made_with}), {ran.format(**results.machine)}."]
-    for one in results.comparisons:
-        headings, *rows = one.table()
-        table = [headings, ["---"] + ["---:"] * (len(headings) - 1), *(map(_in_markdown, row) for row in rows)]
-        parts += [f"**{one.heading}**", "\n".join(f"| {' | '.join(cells)} |" for cells in table)]
-    return "\n\n".join(parts)
-
-
-def _seconds(value: float) -> str:
+def in_seconds(value: float) -> str:
+    """Return seconds as text."""
     return f"{value:.2f}" if value >= 0.1 else f"{value:.3f}"
-
-
-def _in_markdown(cell: str) -> str:
-    return "**lost**" if cell == "lost" else cell.replace("|", "\\|")
-
-
-def _text(value: object) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def _cell(values: list[float] | None) -> str:

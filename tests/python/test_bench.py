@@ -14,8 +14,9 @@ from rich.console import Console
 
 import bench
 import options
-from page import filled
-from results import COSTS, Comparison, Results, markdown
+import page
+from page import filled, picture, rows, table
+from results import COSTS, Comparison, Results
 from turns import compare
 
 pytestmark = pytest.mark.only("parquet")
@@ -37,29 +38,21 @@ def results() -> Results:
 
 
 def test_a_table_has_seconds_the_median_of_ratios_and_the_costs_that_were_measured(results: Results) -> None:
-    assert markdown(results).splitlines() == [
-        "`final` on parquet (scale default, rows 20,000, rounds 3), 2026-11-23: 2 cores, 24 GiB, 4g of it for the driver, Linux, "
-        "Spark 4.1.4, Java 17.0.15.",
-        "",
-        "**Every row, 3 rounds; ratio to final**",
-        "",
-        "|  | least, s | median, s | most, s | ratio | the package | CPU, s | rows read |",
-        "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |",
-        r"| row_number \| the stage | 4.00 | 6.00 | 9.00 | 3.00 | won | 8 | 2,000,000 |",
-        "| final | 1.00 | 2.00 | 3.00 | 1.00 |  | 3 | 0 |",
+    assert results.comparisons[0].table() == [
+        ["", "least, s", "median, s", "most, s", "ratio", "the package", "CPU, s", "rows read"],
+        [OTHER, "4.00", "6.00", "9.00", "3.00", "won", "8", "2,000,000"],
+        [OURS, "1.00", "2.00", "3.00", "1.00", "", "3", "0"],
     ]
 
 
 @pytest.mark.parametrize(
     ("seconds", "verdict"),
-    [([2.0, 2.0, 9.0], "won"), ([1.04, 1.04, 9.0], "even"), ([0.96, 0.96, 0.1], "even"), ([0.5, 0.5, 9.0], "**lost**")],
+    [([2.0, 2.0, 9.0], "won"), ([1.04, 1.04, 9.0], "even"), ([0.96, 0.96, 0.1], "even"), ([0.5, 0.5, 9.0], "lost")],
 )
-def test_a_table_says_against_whom_the_package_has_won_and_lost(results: Results, seconds: list[float], verdict: str) -> None:
+def test_a_table_says_against_whom_the_package_has_won_and_lost(seconds: list[float], verdict: str) -> None:
     ways = {"a peer": {"seconds": seconds}, "another": {"seconds": [1.0, 1.0, 1.0]}, OURS: {"seconds": [1.0, 1.0, 1.0]}}
-    results.comparisons = [Comparison("Every row", "another", ways, OURS)]
-    assert [line.split(" | ")[5].strip(" |") for line in markdown(results).splitlines()[-3:]] == [verdict, "even", ""]
-    results.comparisons = [Comparison("Every row", "another", ways)]
-    assert "the package" not in markdown(results)
+    assert [row[5] for row in Comparison("Every row", "another", ways, OURS).rows()] == [verdict, "even", ""]
+    assert "the package" not in Comparison("Every row", "another", ways).table()[0]
 
 
 def _bench() -> SimpleNamespace:
@@ -95,6 +88,7 @@ def test_figures_come_back_as_they_were_written(results: Results, tmp_path: Path
     file = results.write(tmp_path / "results")
     assert file.name == "final-parquet-default-20000-3.json"
     assert Results.read(file) == results
+    assert '"seconds": [ 4.0, 9.0, 6.0 ]' in file.read_text()
 
 
 def test_another_file_is_no_figures(tmp_path: Path) -> None:
@@ -105,33 +99,69 @@ def test_another_file_is_no_figures(tmp_path: Path) -> None:
 
 
 MARKS = "<!-- bench: {0} -->\n{1}\n<!-- end of {0} -->"
+HEAD = "|measured|format|this|seconds|beside|seconds|ratio|the package|\n|---|---|---|--:|---|--:|--:|---|\n"
 
 
 def test_the_page_takes_figures_between_their_marks_and_keeps_the_rest(results: Results) -> None:
-    page = f"Before.\n\n{MARKS.format('final-parquet', 'none yet')}\n\nBetween.\n\n{MARKS.format('day-parquet', 'none yet')}\n"
-    once = filled(page, [results])
-    assert once == page.replace("none yet", f"\n{markdown(results)}\n", 1)
-    assert filled(once, [results]) == once
-    assert filled(once, [results, results]).count(markdown(results)) == 2
+    page = "Before.\n\n" + "\n\nBetween.\n\n".join(MARKS.format(name, "old") for name in ("summary", "final", "day")) + "\n"
+    once, pictures = filled(page, [results])
+    assert filled(once, [results]) == (once, pictures)
+    assert "2026-11-23. 2 cores, 24 GiB" in once
+    assert "Comparisons with others: 1 won, 0 even, 0 lost." in once
+    line = "|Every row|plain parquet|row_number &#124; the stage|6.00 (4.00)|final|2.00 (1.00)|3.00|won|"
+    assert f"![Ratios of final](assets/benchmarks/final.svg)\n\n{HEAD}{line}\n" in once
+    assert once.endswith("Between.\n\n<!-- bench: day -->\n<!-- end of day -->\n")  # what has no figures has no rows
+
+
+def test_rows_of_a_title_stand_together_and_say_what_is_lost_and_what_was_counted(results: Results) -> None:
+    lost = {OTHER: {"seconds": [1.0]}, OURS: {"seconds": [2.0]}}
+    alone = {OURS: {"seconds": [2.0], "peak MB": [5000.4]}}
+    counted = {"200": {"seconds": [2.0], "files of its batch": [3]}, "4": {"seconds": [1.0], "files of its batch": [2]}}
+    setting = results.setting | {"partitions": 200}
+    delta = Results("final", "delta", setting, results.machine, [Comparison("Rows", OURS, lost, OURS)])
+    results.comparisons = [
+        Comparison("Rows, 200 shuffle partitions", OURS, lost, OURS),
+        Comparison("Of it upkeep", OURS, lost, OURS),
+        Comparison("Memory", OURS, alone, OURS),
+        Comparison("Small", "4", counted),
+    ]
+    found = [line.strip("|").split("|") for line in table(rows([delta, results])).splitlines()[2:]]
+    assert [cells[0] for cells in found] == ["Rows, 200 shuffle partitions", "Delta", "Memory", "Small"]
+    assert [cells[-1] for cells in found] == ["**lost**", "**lost**", "peak MB: 5,000", "files of its batch: 3, 2"]
+
+
+def test_a_picture_has_a_bar_for_each_row_to_the_right_where_the_package_has_won(results: Results) -> None:
+    won = rows([results])
+    results.comparisons[0].ways[OTHER]["seconds"] = [0.1, 0.1, 0.1]
+    drawing = ElementTree.fromstring(picture("final", won + rows([results])))
+    bars = list(drawing.iter("{http://www.w3.org/2000/svg}rect"))
+    middle = float(next(drawing.iter("{http://www.w3.org/2000/svg}line")).get("x1"))
+    assert [bar.get("class") for bar in bars] == ["won", "lost"]
+    assert [float(bar.get("x")) >= middle for bar in bars] == [True, False]
 
 
 def test_figures_without_marks_are_refused(results: Results) -> None:
-    with pytest.raises(ValueError, match="no marks for final-parquet; it has them for day-delta"):
-        filled(MARKS.format("day-delta", ""), [results])
+    with pytest.raises(ValueError, match="no marks for final; it has them for day"):
+        filled(MARKS.format("day", ""), [results])
 
 
-def test_figures_of_a_smoke_are_refused(results: Results) -> None:
-    results.setting["scale"] = "smoke"
-    with pytest.raises(ValueError, match="final-parquet-smoke-20000-3 are those of --scale smoke"):
-        filled(MARKS.format("final-parquet", ""), [results])
+@pytest.mark.parametrize(
+    ("setting", "said"), [({"scale": "smoke"}, "are those of --scale smoke"), ({"run": "unfinished"}, "did not come to its end")]
+)
+def test_figures_that_mean_nothing_are_refused(results: Results, tmp_path: Path, monkeypatch, setting: dict, said: str) -> None:
+    monkeypatch.setattr(page, "KEPT", tmp_path / "kept")
+    page.keep(results.write(tmp_path))
+    assert page.kept() == [results]
+    results.setting |= setting
+    with pytest.raises(ValueError, match=said):
+        page.keep(results.write(tmp_path))
 
 
-def test_figures_of_a_run_that_was_stopped_are_refused(results: Results) -> None:
-    results.setting["run"] = "unfinished"
-    with pytest.raises(
-        ValueError, match="final-parquet-default-20000-3-unfinished are those of a run that did not come to its end"
-    ):
-        filled(MARKS.format("final-parquet", ""), [results])
+def test_the_page_is_what_the_kept_figures_give() -> None:
+    """After a change to them: scripts/bench page."""
+    text = page.PAGE.read_text(encoding="utf-8")
+    assert filled(text, page.kept()) == (text, {file.stem: file.read_text() for file in page.PICTURES.glob("*.svg")})
+    assert [mark["name"] for mark in page.MARKED.finditer(text)] == ["summary", *options.MEASURES]
 
 
 def test_a_run_that_is_stopped_leaves_the_figures_of_a_whole_one(results: Results, tmp_path: Path, monkeypatch) -> None:
