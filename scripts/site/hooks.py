@@ -25,6 +25,7 @@ NEIGHBOURS = {
     "CONTRIBUTING.md": "contributing.md",
     "CHANGELOG.md": "changelog.md",
     "SECURITY.md": "security.md",
+    "models/examples/README.md": "seeds.md",
 }
 MACROS = "reference/macros.md"
 LANGUAGES = {".sql": "sql", ".yml": "yaml", ".py": "python", ".md": "markdown", "": "bash"}
