@@ -172,7 +172,9 @@ MUTANTS = [
     # a batch, its notes and its commit
     Mutant("batch/tokens.sql", "'not ' ~ collapsing._sql_is_block_in", "collapsing._sql_is_block_in", "intake package"),
     Mutant(NOTES, "filter (where note.kind = 'block')", "filter (where note.kind <> 'block')", "intake"),
-    Mutant(NOTES, "cast(counted.planned as string) =", "cast(counted.planned as string) <>", "intake"),
+    Mutant(NOTES, "cast(sum(planned) as string) =", "cast(sum(planned) as string) <>", "intake"),
+    Mutant(NOTES, "        union all\n        select null, null, null, null\n", "", "refreshed"),
+    Mutant(NOTES, "ledger_block is not null\n    )", "true\n    )", "intake"),
     Mutant(NOTES, "count_if(ledger_sign = 1) as states", "count_if(ledger_sign = 0) as states", "tools"),
     Mutant(NOTES, "count_if(ledger_sign = -1) as cancels", "count_if(ledger_sign = 1) as cancels", "tools"),
     Mutant(NOTES, "count_if(ledger_sign = 0) as tombstones", "count_if(ledger_sign = -1) as tombstones", "tools"),

@@ -103,10 +103,15 @@ from (
 
 
 {#
-    Returns the CTE `notes` of a batch, over the CTEs of its fold, with the CTE `rejected` of the bad rows that it rejects. The commit's note stops the
-    statement where it has counted other rows than the profile. `query` is the model's own; `batch` as _batch_to_store has it.
+    Returns the CTE `notes` of a batch, over the CTEs of its fold, with the CTE `rejected` of the bad rows that it rejects. It stops the statement where
+    it has counted other rows than the profile. `query` is the model's own; `batch` as _batch_to_store has it.
 #}
 {% macro _notes_of_batch(query, table, settings, columns, batch) -%}
+{%- set decisions = ['applied', 'duplicate', 'stale', 'superseded', 'tie', 'orphan_delete'] + collapsing._bad_row_reasons(settings) | list -%}
+{%- set totals = [] -%}
+{%- for decision in decisions -%}
+    {%- do totals.append("'" ~ decision ~ "', sum(" ~ decision ~ ')') -%}
+{%- endfor -%}
 {%- if batch.bad -%}
 -- bad rows, each with its reason
 rejected as (
@@ -123,59 +128,61 @@ rejected as (
 ),
 
 {% endif -%}
--- every row that the batch has read
-decided as (
-    select ledger_block, ledger_decision, ledger_is_planned
-    from classified
-    {%- if batch.bad %}
-    union all
-    select ledger_block, ledger_reason as ledger_decision, true as ledger_is_planned
-    from rejected
-    {%- endif %}
-),
-
--- what the ledger remembers of the batch
-notes as (
-    select
-        cast(null as string) as ledger_block,
-        {{ collapsing._commit_note({
-            'batch': batch.number | abs, 'act': "'" ~ batch.act ~ "'", 'blocks': batch.blocks | length, 'rows_read': 'counted.rows_read',
-            'decisions': 'counted.decisions', 'states': 'written.states', 'cancels': 'written.cancels', 'tombstones': 'written.tombstones',
-            'rules': collapsing._text_literal(tojson(collapsing._rules_of(settings, columns)))
-        }) }} as ledger_note
-    from (
-        select
-            coalesce(sum(n), 0) as rows_read,
-            coalesce(sum(planned), 0) as planned,
-            map_from_entries(collect_list(struct(ledger_decision, n))) as decisions
-        from (
-            select ledger_decision, count(*) as n, count_if(ledger_is_planned) as planned
-            from decided
-            group by ledger_decision
-        )
-    ) as counted
-    cross join (
-        select
-            count_if(ledger_sign = 1) as states,
-            count_if(ledger_sign = -1) as cancels,
-            count_if(ledger_sign = 0) as tombstones
-        from appended
-    ) as written
-    where
-        -- as text, for a number that changes with each run would be compiled anew
-        if(
-            cast(counted.planned as string) = {{ "'" ~ batch.rows ~ "'" if settings.block else 'cast(counted.rows_read as string)' }},
-            true,
-            {{ collapsing._stage_has_changed(settings) }}
-        )
-    {%- if settings.block %}
-    union all
+-- by block, every row that the batch has read and every row that it appends; and one for nobody, so that an empty batch has its note
+counted as (
     select
         ledger_block,
-        {{ collapsing._note({'kind': "'block'", 'batch': batch.number | abs, 'rows': 'count(*)'}) }} as ledger_note
-    from decided
+        count(ledger_decision) as rows_read,
+        count_if(ledger_is_planned) as planned,
+        {%- for decision in decisions %}
+        count_if(ledger_decision = '{{ decision }}') as {{ decision }},
+        {%- endfor %}
+        count_if(ledger_sign = 1) as states,
+        count_if(ledger_sign = -1) as cancels,
+        count_if(ledger_sign = 0) as tombstones
+    from (
+        select ledger_block, ledger_decision, ledger_is_planned, null as ledger_sign
+        from classified
+        {%- if batch.bad %}
+        union all
+        select ledger_block, ledger_reason, true, null
+        from rejected
+        {%- endif %}
+        union all
+        select ledger_block, null, null, ledger_sign
+        from appended
+        union all
+        select null, null, null, null
+    )
     group by ledger_block
-    {%- endif %}
+),
+
+-- what the ledger remembers of the batch: the note of the commit, and one for each block
+notes as (
+    select
+        ledger_block,
+        if(
+            grouping(ledger_block) = 1,
+            {{ collapsing._commit_note({
+                'batch': batch.number | abs, 'act': "'" ~ batch.act ~ "'", 'blocks': batch.blocks | length, 'rows_read': 'sum(rows_read)',
+                'decisions': 'map_filter(map(' ~ totals | join(', ') ~ '), (decision, n) -> n > 0)',
+                'states': 'sum(states)', 'cancels': 'sum(cancels)', 'tombstones': 'sum(tombstones)',
+                'rules': collapsing._text_literal(tojson(collapsing._rules_of(settings, columns)))
+            }) }},
+            {{ collapsing._note({'kind': "'block'", 'batch': batch.number | abs, 'rows': 'sum(rows_read)'}) }}
+        ) as ledger_note
+    from counted
+    group by grouping sets ((ledger_block), ())
+    having if(
+        grouping(ledger_block) = 1,
+        -- as text, for a number that changes with each run would be compiled anew
+        if(
+            cast(sum(planned) as string) = {{ "'" ~ batch.rows ~ "'" if settings.block else 'cast(sum(rows_read) as string)' }},
+            true,
+            {{ collapsing._stage_has_changed(settings) }}
+        ),
+        ledger_block is not null
+    )
     {%- if batch.bad %}
     union all
     select
