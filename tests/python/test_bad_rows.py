@@ -6,6 +6,8 @@ import pytest
 
 from support.dbt_project import LEDGER, VIEW, model, nodes_of
 
+pytestmark = pytest.mark.only("parquet")  # rules of rows, which no format changes
+
 # A ledger, and the bad row of its stage.
 BAD_ROWS = {
     "null_key": "(null, 1, false, 'a', 1, 1)",

@@ -12,6 +12,8 @@ from support.clickhouse_scenarios import Scenario, read
 from support.clickhouse_streams import Row, Stream, block_table, shrink, strategies
 from support.streams import collect, one_shot
 
+pytestmark = pytest.mark.only("parquet")  # rules of rows, which no format changes
+
 # How many streams of each kind are generated, and into how many blocks they are cut: {--full: number}.
 GENERATED = {False: 100, True: 2000}
 BLOCKS = {False: 3, True: 4}

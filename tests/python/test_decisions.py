@@ -8,6 +8,8 @@ import pytest
 
 from support.dbt_project import VIEW, DbtProject, given, model, values
 
+pytestmark = pytest.mark.only("parquet")  # rules of rows, which no format changes
+
 # name: block, id, version, is_deleted, payload; the place in the block is the place here
 ARRIVALS = {
     "first": ("b1", 1, 2, False, "a"),

@@ -13,6 +13,8 @@ import pytest
 
 from support.dbt_project import REPOSITORY, VIEW, model, nodes_of, values
 
+pytestmark = pytest.mark.only("parquet")  # rules of rows; test_batch_equal reads every engine on every format
+
 TEXTS = ["", " ", "a", "A", "a ", "é", "e\u0301", "it's", "\U0001f600"]
 # each differs from the first in one column alone, by the least there is: composite keys of five types
 KEYS = [

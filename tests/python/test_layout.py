@@ -6,9 +6,12 @@ import importlib.util
 import re
 import sys
 
+import pytest
 import yaml
 
 from support.dbt_project import REPOSITORY
+
+pytestmark = pytest.mark.only("parquet")  # looks at files
 
 MACROS = REPOSITORY / "macros"
 DEFINED = re.compile(r"\{%-? *macro +(\w+)")

@@ -6,6 +6,8 @@ import pytest
 
 from support.dbt_project import REPOSITORY, DbtProject, nodes_of
 
+pytestmark = pytest.mark.only("parquet")  # models over the public macros, which no format changes
+
 MODELS = "path:models/examples/recipes"
 TESTS = ("test", "--select", "path:tests/recipes")
 FOLDED = [

@@ -7,6 +7,8 @@ import pytest
 
 from support.dbt_project import LEDGER, Warnings, model, nodes_of
 
+pytestmark = pytest.mark.only("parquet")  # what is refused before anything is written
+
 HAS_COLLATIONS = pyspark.__version__ > "4"
 COLLATED = {
     "by_collated": (
