@@ -18,7 +18,7 @@ LEDGERS = "config.materialized:incremental_ledger"
 ALL = f"{LEDGERS} config.materialized:incremental_projection"
 
 # A model that fails or is killed leaves its table as it was, or with the whole batch, so that trying again is safe.
-# The pool has one slot, so that the tasks of both DAGs take turns: on Delta and Iceberg a run beside an optimize may be refused.
+# The pool has one slot, so that the tasks of both DAGs take turns: on Delta and Iceberg whichever commits second is refused.
 DEFAULTS = {
     "pool": "shop_dbt",
     "retries": 3,
@@ -60,7 +60,8 @@ with DAG(
     # both go before the folds that wait for the pool's slot
     BashOperator(
         task_id="optimize",
-        bash_command=f"{DBT} run-operation collapsing.optimize",
+        # what is compacted cannot be undone batch by batch: a day of folds is left for that
+        bash_command=f"{DBT} run-operation collapsing.optimize --args '{{keep_batches: 288}}'",
         priority_weight=10,
     )
     BashOperator(
