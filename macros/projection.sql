@@ -14,7 +14,7 @@
         {{ return('-- what it reads is not there yet: what a run appends is shown once it is\n' ~ query) }}
     {% endif %}
     {% set read = collapsing._sql_is_summed(collapsing._projection_act(own, table, settings).act, own, table) %}
-    {{ return(collapsing._project(table.relation, settings, collapsing._argument_types(table.relation, settings), read)) }}
+    {{ return(collapsing._project(table.relation, settings, collapsing._argument_types(table, settings), read)) }}
 {% endmacro %}
 
 

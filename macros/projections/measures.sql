@@ -93,14 +93,14 @@
 
 
 {#
-    Returns the Spark types of the arguments of sum and avg, in the order of the measures, '-' for the others; no row is read.
+    Returns the Spark types of the arguments of sum and avg over a ledger, a handle, in the order of the measures, '-' for the others; no row is read.
     Raises an error if the values of a measure cannot be added up or compared.
 #}
 {% macro _argument_types(ledger, settings) %}
     {% set types = [] %}
     {% for measure in settings.measures %}
         {% set setting, says = 'measures.' ~ measure.name, "measure '" ~ measure.name ~ "': " ~ measure.aggregate %}
-        {% set type = collapsing._type_of_sql(model.name, setting, measure.argument, measure.aggregate, ledger)
+        {% set type = collapsing._type_of_sql(model.name, setting, measure.argument, measure.aggregate, ledger.relation, ledger.columns)
             if measure.argument != '*' else '-' %}
         {% set is_added = measure.function in ['sum', 'avg'] %}
         {% if is_added and not modules.re.match('(?:(?:tiny|small|big)?int$|decimal|float$|double$|interval .)', type) %}
@@ -123,7 +123,7 @@
 {# Raises an error where rows cannot be grouped by SQL of the setting `group_by`. #}
 {% macro _check_groups(ledger, settings) %}
     {% for name, sql in settings.group_by.items() %}
-        {% set type = collapsing._type_of_sql(model.name, 'group_by.' ~ name, sql, sql, ledger) %}
+        {% set type = collapsing._type_of_sql(model.name, 'group_by.' ~ name, sql, sql, ledger.relation, ledger.columns) %}
         {% if not collapsing._is_comparable(type) or collapsing._has_collation(type) %}
             {% do collapsing._raise_setting(
                 model.name, 'group_by.' ~ name, 'SQL of a type that compares and orders (no map or variant, and no text with a'

@@ -69,8 +69,8 @@
         {% do collapsing._raise(model.name, "its ledger '" ~ of_ledger.model ~ "' has not been built: run it first") %}
     {% endif %}
     {% if of_ledger.is_signed %}{% do collapsing._check_reads_no_sign(settings, of_ledger.sign) %}{% endif %}
-    {% do collapsing._check_groups(ledger.relation, settings) %}
-    {% set types, rules = collapsing._argument_types(ledger.relation, settings), collapsing._projection_rules(model, settings) %}
+    {% do collapsing._check_groups(ledger, settings) %}
+    {% set types, rules = collapsing._argument_types(ledger, settings), collapsing._projection_rules(model, settings) %}
     {% set zone = collapsing._rows_of('select current_timezone()')[0][0] if collapsing._computes(settings) else '' %}
     {% set summed = collapsing._columns_of_query(collapsing._project(ledger.relation, settings, types, 'false')) %}
     {% set columns = collapsing._stored_columns(summed + [{'name': 'ledger_batch', 'dtype': 'int'}], projection) %}

@@ -53,12 +53,18 @@
 {% endmacro %}
 
 
-{# Returns the Spark type of SQL over `rows`, which can stand behind `from`; `given` is what the user wrote. No row is read. #}
-{% macro _type_of_sql(model_name, setting, sql, given, rows) %}
-    {% set query = 'select (' ~ sql ~ ') as value from ' ~ rows %}
+{#
+    Returns the Spark type of SQL over `rows`, which can stand behind `from` and has the `columns` that an error names; `given` is what the user
+    wrote. No row is read.
+#}
+{% macro _type_of_sql(model_name, setting, sql, given, rows, columns=[]) %}
+    {% set query, names = 'select (' ~ sql ~ ') as value from ' ~ rows, [] %}
+    {% for column in columns if not column.name.startswith('ledger_') %}
+        {% do names.append(column.name) %}
+    {% endfor %}
     {{ return(try_or_compiler_error(
         "collapsing: model '" ~ model_name ~ "': setting '" ~ setting ~ "' must be SQL that Spark can evaluate over a row; given: " ~ given
-        ~ " (Spark's error is in dbt's log)",
+        ~ (', over the columns ' ~ names | join(', ') if names) ~ " (Spark's error is in dbt's log)",
         collapsing._columns_of_query, query
     )[0].dtype) }}
 {% endmacro %}

@@ -26,7 +26,9 @@ SAID = {
     '{"id":2,"version":1,"is_deleted":"maybe"} in block it\'s bad',
     "signed": 'bad_sign (sign must be 1 or -1): 4 rows, for example {"id":2,"version":1,"sign":0} in block b; '
     '{"id":3,"version":1,"sign":null} in block b; {"id":4,"version":1,"sign":2} in block b',
-    "null_block": 'null_block (block must not be NULL): 1 row, for example {"id":1,"version":1,"is_deleted":false} in block NULL',
+    "null_block": 'null_block (block must not be NULL or empty): 1 row, for example {"id":1,"version":1,"is_deleted":false} in block NULL',
+    "empty_block": "null_block (block must not be NULL or empty): 1 row, for example "
+    """{"id":1,"version":1,"is_deleted":false} in block ''""",
 }
 # A mark of deletes may be text: what is no truth value is a bad row, in ANSI mode too.
 TEXT_MARKS = (
@@ -51,8 +53,9 @@ def _bad_files() -> dict[str, str]:
     files["models/signed.sql"] = model(
         "ledger(ref('stg_signed'))", {"key": "id", "version": "version", "sign": "sign", "block": "block"}
     )
-    files["models/stg_null_block.sql"] = VIEW + "select 1 as id, 1 as version, false as is_deleted, cast(null as string) as block"
-    files["models/null_block.sql"] = model("ledger(ref('stg_null_block'))", LEDGER)
+    for name, token in {"null_block": "cast(null as string)", "empty_block": "''"}.items():
+        files[f"models/stg_{name}.sql"] = VIEW + f"select 1 as id, 1 as version, false as is_deleted, {token} as block"
+        files[f"models/{name}.sql"] = model(f"ledger(ref('stg_{name}'))", LEDGER)
     return files
 
 
@@ -114,5 +117,5 @@ def test_a_row_without_a_token_cannot_be_rejected(bad_rows) -> None:
         "insert into bad_rows.arrived values (7, 1, false, 70, null), (null, 1, false, 72, null), (null, 1, false, 71, 'b6')"
     )
     said = rejecting.fails("run", "--select", "kept")
-    assert "null_block (block must not be NULL): 2 rows" in said and "null_key" not in said
+    assert "null_block (block must not be NULL or empty): 2 rows" in said and "null_key" not in said
     assert rejecting.rows(REJECTS) == before
