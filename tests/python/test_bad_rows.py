@@ -26,7 +26,8 @@ SAID = {
     '{"id":2,"version":1,"is_deleted":"maybe"} in block it\'s bad',
     "signed": 'bad_sign (sign must be 1 or -1): 4 rows, for example {"id":2,"version":1,"sign":0} in block b; '
     '{"id":3,"version":1,"sign":null} in block b; {"id":4,"version":1,"sign":2} in block b',
-    "null_block": 'null_block (block must not be NULL or empty): 1 row, for example {"id":1,"version":1,"is_deleted":false} in block NULL',
+    "null_block": "null_block (block must not be NULL or empty): 1 row, for example "
+    '{"id":1,"version":1,"is_deleted":false} in block NULL',
     "empty_block": "null_block (block must not be NULL or empty): 1 row, for example "
     """{"id":1,"version":1,"is_deleted":false} in block ''""",
 }
