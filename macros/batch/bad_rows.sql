@@ -11,8 +11,8 @@
     {% for reason, columns in needed.items() if columns %}
         {% set is_null = collapsing._column_list(columns, suffix=' is null', between=' or ') %}
         {#- a pattern that does not match a file's path gives an empty token, and by one token all files would be one block -#}
-        {% set is_null = is_null ~ ' or cast(' ~ adapter.quote(settings.block) ~ " as string) = ''" if reason == 'null_block' else is_null %}
-        {% do reasons.update({reason: '(' ~ is_null ~ ')' ~ is_versioned if reason == 'null_version' else is_null}) %}
+        {% set is_empty = ' or cast(' ~ adapter.quote(columns[0]) ~ " as string) = ''" if reason == 'null_block' else '' %}
+        {% do reasons.update({reason: '(' ~ is_null ~ ')' ~ is_versioned if reason == 'null_version' else is_null ~ is_empty}) %}
     {% endfor %}
     {% set mark, values = [settings.sign, '(1, -1)'] if settings.sign else [settings.is_deleted, '(0, 1)'] %}
     {% if mark %}
@@ -55,9 +55,11 @@
         {% for reason in stopping %}
             {% set found = [] %}
             {% for cause, sample, token in samples if cause == reason %}
-                {% do found.append(sample ~ (' in block ' ~ (token or ("''" if token is not none else 'NULL')) if block else '')) %}
+                {% set shown = token or ('NULL' if token is none else "''") %}
+                {% do found.append(sample ~ (' in block ' ~ shown if block else '')) %}
             {% endfor %}
-            {% set allowed = needed[reason] | join(' and ') ~ ' must not be NULL' ~ (' or empty' if reason == 'null_block') if reason in needed
+            {% set empty = ' or empty' if reason == 'null_block' else '' %}
+            {% set allowed = needed[reason] | join(' and ') ~ ' must not be NULL' ~ empty if reason in needed
                 else mark ~ ' must be ' ~ ('1 or -1' if settings.sign else 'a boolean, 0 or 1') %}
             {% set count = collapsing._with_noun(profile.bad[reason], 'row') %}
             {% do lines.append(reason ~ ' (' ~ allowed ~ '): ' ~ count ~ ', for example ' ~ found | join('; ')) %}

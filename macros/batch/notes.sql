@@ -107,7 +107,8 @@ from (
     it has counted other rows than the profile. `query` is the model's own; `batch` as _batch_to_store has it.
 #}
 {% macro _notes_of_batch(query, table, settings, columns, batch) -%}
-{%- set decisions = ['applied', 'duplicate', 'stale', 'superseded', 'tie', 'orphan_delete'] + collapsing._bad_row_reasons(settings) | list -%}
+{%- set decisions = ['applied', 'duplicate', 'stale', 'superseded', 'tie', 'orphan_delete']
+    + collapsing._bad_row_reasons(settings) | list -%}
 {%- set totals = [] -%}
 {%- for decision in decisions -%}
     {%- do totals.append("'" ~ decision ~ "', sum(" ~ decision ~ ')') -%}
@@ -128,7 +129,7 @@ rejected as (
 ),
 
 {% endif -%}
--- by block, every row that the batch has read and every row that it appends; and one for nobody, so that an empty batch has its note
+-- by block, every row that the batch has read and every row that it appends; and one of NULLs, so that an empty batch has a note
 counted as (
     select
         ledger_block,

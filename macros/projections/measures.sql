@@ -100,8 +100,9 @@
     {% set types = [] %}
     {% for measure in settings.measures %}
         {% set setting, says = 'measures.' ~ measure.name, "measure '" ~ measure.name ~ "': " ~ measure.aggregate %}
-        {% set type = collapsing._type_of_sql(model.name, setting, measure.argument, measure.aggregate, ledger.relation, ledger.columns)
-            if measure.argument != '*' else '-' %}
+        {% set type = '-' if measure.argument == '*' else collapsing._type_of_sql(
+            model.name, setting, measure.argument, measure.aggregate, ledger.relation, ledger.columns
+        ) %}
         {% set is_added = measure.function in ['sum', 'avg'] %}
         {% if is_added and not modules.re.match('(?:(?:tiny|small|big)?int$|decimal|float$|double$|interval .)', type) %}
             {% do collapsing._raise(

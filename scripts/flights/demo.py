@@ -36,7 +36,7 @@ ALL = "path:models/flights"
 TABLES = ("path:models/flights/ledgers", "path:models/flights/projections")
 LEDGER = "flights_ledger"
 FIRST_DAY, LAST_DAY = "2013-12-01", "2013-12-31"
-BY_WEEK = 3  # weeks of December that are folded as one batch each, before the days that are folded one by one
+BY_WEEK = 4  # weeks of December that are folded as one batch each, before the days that are folded one by one
 ROWS_SHOWN = 12
 # Targets of profiles.yml: a Spark inside of this process, or a server of scripts/cluster, with where it listens.
 EMBEDDED = ("parquet", "delta", "iceberg")
