@@ -40,7 +40,7 @@
 
 {# Raises an error where a table is no longer the one that was listed: one that somebody drops takes its folder with it. #}
 {% macro _check_identity(table) %}
-    {% if (collapsing._table(table.relation) or {}).identity != table.identity %}{% do collapsing._refuse(table) %}{% endif %}
+    {% if (collapsing._described(table.relation) or {}).identity != table.identity %}{% do collapsing._refuse(table) %}{% endif %}
 {% endmacro %}
 
 

@@ -9,6 +9,13 @@
         last        the greatest of all numbers, whatever their sign; 0 without any
 #}
 {% macro _table(relation) %}
+    {% set table = collapsing._described(relation) %}
+    {{ return(collapsing._list(table) if table is not none else none) }}
+{% endmacro %}
+
+
+{# Returns a handle without the numbers, or none where there is no table. #}
+{% macro _described(relation) %}
     {% set relation = collapsing._plain(relation) %}
     {% set existing = load_relation(relation) %}
     {% if existing is none or existing.is_view %}{{ return(none) }}{% endif %}
@@ -22,9 +29,9 @@
         'relation': relation, 'format': (described.details.get('Provider') or '') | lower, 'columns': described.columns,
         'location': described.details.get('Location'), 'properties': described.details.get('Table Properties') or '', 'options': options
     } %}
-    {{ return(collapsing._list(dict(
+    {{ return(dict(
         table, identity=collapsing._property(table, 'identity'), first=(collapsing._property(table, 'first') or 0) | int
-    ))) }}
+    )) }}
 {% endmacro %}
 
 
@@ -120,7 +127,8 @@
     {% do collapsing._add_to_cache(relation) %}
     {#- dbt-spark would take a table without file_format for Delta -#}
     {% if format == 'delta' %}{% do persist_constraints(relation, model) %}{% endif %}
-    {{ return(collapsing._table(relation)) }}
+    {#- a number that another run has committed to it since refuses the first commit -#}
+    {{ return(dict(collapsing._described(relation), numbers=[], compacted=none, last=0)) }}
 {% endmacro %}
 
 
