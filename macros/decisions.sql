@@ -103,3 +103,11 @@ select
     inner join {{ collapsing._visible_rows(ledger) | indent(4) }} as stored
         on {{ collapsing._same_key(settings.key, 'asked', 'stored') }} and stored.ledger_batch < asked.ledger_batch
 {%- endmacro %}
+
+
+{# Returns the names of what can become of a staged row that a run has read. #}
+{% macro _decision_names() %}
+    {{ return([
+        'applied', 'duplicate', 'stale', 'superseded', 'tie', 'orphan_delete', 'null_key', 'null_version', 'bad_sign', 'null_block'
+    ]) }}
+{% endmacro %}

@@ -3,22 +3,32 @@
     row without a block must stop the run whatever else is wrong with it.
 #}
 {% macro _bad_row_reasons(settings) %}
-    {% set reasons, blocks = {}, [settings.block] if settings.block else [] %}
-    {#- where a delete's version means nothing, it may be missing -#}
-    {% set is_versioned = ' and not coalesce(' ~ collapsing._sql_is_delete(settings) ~ ', false)'
-        if collapsing._engine(settings).unversioned_deletes else '' %}
-    {% set needed = {'null_block': blocks, 'null_key': settings.key, 'null_version': settings.version} %}
-    {% for reason, columns in needed.items() if columns %}
-        {% set is_null = collapsing._column_list(columns, suffix=' is null', between=' or ') %}
-        {#- a pattern that does not match a file's path gives an empty token, and by one token all files would be one block -#}
-        {% set is_empty = ' or cast(' ~ adapter.quote(columns[0]) ~ " as string) = ''" if reason == 'null_block' else '' %}
-        {% do reasons.update({reason: '(' ~ is_null ~ ')' ~ is_versioned if reason == 'null_version' else is_null ~ is_empty}) %}
+    {% set reasons = {} %}
+    {% for reason, columns in collapsing._needed_columns(settings).items() if columns %}
+        {% do reasons.update({reason: collapsing._column_list(columns, suffix=' is null', between=' or ')}) %}
     {% endfor %}
+    {% if settings.block %}
+        {#- a pattern that does not match a file's path gives an empty token, and by one token all files would be one block -#}
+        {% set is_empty = 'cast(' ~ adapter.quote(settings.block) ~ " as string) = ''" %}
+        {% do reasons.update({'null_block': reasons.null_block ~ ' or ' ~ is_empty}) %}
+    {% endif %}
+    {% if settings.version and collapsing._engine(settings).unversioned_deletes %}
+        {#- where a delete's version means nothing, it may be missing -#}
+        {% set is_delete = 'coalesce(' ~ collapsing._sql_is_delete(settings) ~ ', false)' %}
+        {% do reasons.update({'null_version': '(' ~ reasons.null_version ~ ') and not ' ~ is_delete}) %}
+    {% endif %}
     {% set mark, values = [settings.sign, '(1, -1)'] if settings.sign else [settings.is_deleted, '(0, 1)'] %}
     {% if mark %}
         {% do reasons.update({'bad_sign': 'coalesce(' ~ collapsing._as_number(mark) ~ ' not in ' ~ values ~ ', true)'}) %}
     {% endif %}
     {{ return(reasons) }}
+{% endmacro %}
+
+
+{# Returns {reason: the columns that are not NULL in a row that can be folded}. #}
+{% macro _needed_columns(settings) %}
+    {% set block = [settings.block] if settings.block else [] %}
+    {{ return({'null_block': block, 'null_key': settings.key, 'null_version': settings.version}) }}
 {% endmacro %}
 
 
@@ -44,13 +54,13 @@
     would reject it.
 #}
 {% macro _check_bad_rows(unread, settings, profile) %}
-    {% set mark, block, stopping = settings.sign or settings.is_deleted, [settings.block] if settings.block else [], [] %}
+    {% set mark, stopping, needed = settings.sign or settings.is_deleted, [], collapsing._needed_columns(settings) %}
     {% for reason in collapsing._bad_row_reasons(settings)
         if reason in profile.bad and (settings.on_bad_rows == 'fail' or reason == 'null_block') %}
         {% do stopping.append(reason) %}
     {% endfor %}
     {% if stopping %}
-        {% set needed, lines = {'null_block': block, 'null_key': settings.key, 'null_version': settings.version}, [] %}
+        {% set lines, block = [], needed.null_block %}
         {% set samples = collapsing._rows_of(collapsing._bad_samples(unread, settings, block, [mark] if mark else [])) %}
         {% for reason in stopping %}
             {% set found = [] %}

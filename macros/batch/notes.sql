@@ -107,9 +107,7 @@ from (
     it has counted other rows than the profile. `query` is the model's own; `batch` as _batch_to_store has it.
 #}
 {% macro _notes_of_batch(query, table, settings, columns, batch) -%}
-{%- set decisions = ['applied', 'duplicate', 'stale', 'superseded', 'tie', 'orphan_delete']
-    + collapsing._bad_row_reasons(settings) | list -%}
-{%- set totals = [] -%}
+{%- set decisions, totals = collapsing._decision_names(), [] -%}
 {%- for decision in decisions -%}
     {%- do totals.append("'" ~ decision ~ "', sum(" ~ decision ~ ')') -%}
 {%- endfor -%}

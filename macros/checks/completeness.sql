@@ -116,10 +116,7 @@ rows_of_all as (
 
 {# Returns the CTE `tally`: the rows counted by key and block, by row, and by key and batch (`level`). #}
 {% macro _tally() -%}
-{%- set known = [
-    'applied', 'duplicate', 'stale', 'superseded', 'tie', 'orphan_delete', 'null_key', 'null_version', 'bad_sign', 'null_block',
-    'unread'
-] -%}
+{%- set known = collapsing._decision_names() + ['unread'] -%}
 tally as (
     select
         ledger_key,

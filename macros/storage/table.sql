@@ -46,6 +46,12 @@
         {% set partitions = collapsing._rows_of('show partitions ' ~ table.relation) | map('first') %}
         {% set numbers = partitions | map('replace', 'ledger_batch=', '') | map('int') | sort %}
     {% endif %}
+    {{ return(collapsing._with_numbers(table, numbers)) }}
+{% endmacro %}
+
+
+{# Returns a handle with these numbers, in order, and what follows from them. #}
+{% macro _with_numbers(table, numbers) %}
     {% set is_finished = numbers and numbers[0] <= 0 %}
     {{ return(dict(
         table, numbers=numbers, compacted=-numbers[0] if is_finished else none, last=numbers | map('abs') | max if numbers else 0
@@ -128,7 +134,7 @@
     {#- dbt-spark would take a table without file_format for Delta -#}
     {% if format == 'delta' %}{% do persist_constraints(relation, model) %}{% endif %}
     {#- a number that another run has committed to it since refuses the first commit -#}
-    {{ return(dict(collapsing._described(relation), numbers=[], compacted=none, last=0)) }}
+    {{ return(collapsing._with_numbers(collapsing._described(relation), [])) }}
 {% endmacro %}
 
 
