@@ -26,7 +26,7 @@
     Returns the select of what a commit stores, over the CTEs of its data rows and its notes. The notes end in a file of their own, whose
     statistics tell it from those of rows.
 #}
-{% macro _select_with_notes(table, data='appended', notes='notes') -%}
+{% macro _select_with_notes(table, data, notes='notes') -%}
 {%- set of_notes = ['ledger_sign', 'ledger_block', 'ledger_note', 'ledger_batch'] -%}
 {%- set names = table.columns | map(attribute='name') | reject('in', of_notes) | list -%}
 select
@@ -140,16 +140,13 @@ counted as (
         count_if(ledger_sign = -1) as cancels,
         count_if(ledger_sign = 0) as tombstones
     from (
-        select ledger_block, ledger_decision, ledger_is_planned, null as ledger_sign
-        from classified
+        select ledger_block, ledger_decision, ledger_is_planned, ledger_sign
+        from outcomes
         {%- if batch.bad %}
         union all
         select ledger_block, ledger_reason, true, null
         from rejected
         {%- endif %}
-        union all
-        select ledger_block, null, null, ledger_sign
-        from appended
         union all
         select null, null, null, null
     )

@@ -14,7 +14,7 @@ with
 
 {{ collapsing._notes_of_batch(query, table, settings, columns, batch) }}
 
-{{ collapsing._select_with_notes(table) }}
+{{ collapsing._select_with_notes(table, data='outcomes where ledger_sign is not null') }}
 {%- endmacro %}
 
 
@@ -23,15 +23,23 @@ with
     applies. `source` is what can stand behind `from` for the staged rows.
 #}
 {% macro _fold(source, looked_up, settings, columns, batch) -%}
+{%- set system = ['ledger_sign', 'ledger_block'] + (['ledger_place'] if collapsing._engine(settings).keeps_every_row else []) -%}
 with
 
 {{ collapsing._fold_ctes(source, looked_up, settings, columns, batch) }}
 
-select * from appended
+select
+    {{ collapsing._select_list(collapsing._kept_columns(columns, settings) | map(attribute='name') | list + system, indent=4) }}
+from outcomes
+where ledger_sign is not null
 {%- endmacro %}
 
 
-{# Returns the CTEs of a fold: `classified`, each row that a batch takes with its decision, and `appended`, what follows. #}
+{#
+    Returns the CTEs of a fold: `classified`, each row that a batch takes with its decision, and `outcomes`, what follows: a row for
+    each decision, with a sign where that appends the row, and the cancel rows, which have a sign and no decision. The rows and the
+    notes of a batch both read `outcomes`, and Spark works it out once: a column is not deterministic, and all are read.
+#}
 {% macro _fold_ctes(source, looked_up, settings, columns, batch) %}
 {%- set unread = collapsing._rows_to_fold(source, settings, columns, batch) -%}
 {%- if collapsing._engine(settings).looks_up -%}
@@ -49,9 +57,9 @@ classified as (
 ),
 {%- endif %}
 
--- what is appended: rows as they are, or for each event that applies its own row and a copy of the row that it cancels
-appended as (
-    {{ collapsing._rows_to_append('classified', settings, columns) }}
+-- what follows from each decision
+outcomes as (
+    {{ collapsing._outcomes(settings, columns) }}
 )
 {%- endmacro %}
 
@@ -116,13 +124,14 @@ numbered as (
     select
         *,
         row_number() over (
-            partition by {{ collapsing._column_list(content) }}, ledger_delete{{ ', ledger_batch' if by_batch }}
+            -- by key first, as they are sorted already
+            partition by {{ collapsing._column_list((key + content) | unique | list) }}, ledger_delete{{ ', ledger_batch' if by_batch }}
             order by if(ledger_rank = 1, 0, 1), {{ collapsing._arrival_order(settings, columns) }}
         ) as ledger_copy
     from ranked
 ),
 
--- each row with its decision; rows and notes both read this, so it is worked out once for the same reason
+-- each row with its decision
 classified as (
     select
         {{ 'incoming.*' if by_batch else collapsing._select_list(passed_on, of='incoming') }},
@@ -144,8 +153,11 @@ classified as (
             when struct({{ collapsing._column_list(settings.version, 'incoming') }}, ledger_delete) = ledger_winner then 'tie'
             {%- endif %}
             else '{{ engine.otherwise }}'
-        end as ledger_decision,
+        end as ledger_decision
+        {%- if settings.combine and not by_batch %},
+        -- read twice, and worked out once
         monotonically_increasing_id() as ledger_row_id
+        {%- endif %}
     from numbered as incoming
     left join last_state
         on {{ collapsing._same_key(key, 'incoming', 'last_state') }}{{ ' and incoming.ledger_batch = last_state.ledger_before' if by_batch }}
@@ -224,8 +236,8 @@ classified as (
 
 
 {#
-    Returns the rows that a batch takes, with the columns of the fold. The lookup and the fold both read them, and what is not deterministic in them
-    has Spark read the stage once: rows that land meanwhile could otherwise be folded without a lookup.
+    Returns the rows that a batch takes, with the columns of the fold, by key. The lookup and the fold both read them, and Spark reads the
+    stage once for the reason given above: rows that land meanwhile could otherwise be folded without a lookup.
 #}
 {% macro _rows_to_fold(source, settings, columns, batch) -%}
 select
@@ -233,12 +245,18 @@ select
         {{ collapsing._sql_is_delete(settings) }} as ledger_delete,
         {{ collapsing._arrival(settings) }} as ledger_arrival,
         {{ collapsing._token(settings, columns) }} as ledger_block,
-        {{ batch.planned or 'true' }} as ledger_is_planned,
-        monotonically_increasing_id() as ledger_row_id
+        {{ collapsing._worked_out_once(batch.planned or 'true') }} as ledger_is_planned
     from {{ source }}
     where
         {{ batch.takes or 'true' }}
+    distribute by {{ collapsing._column_list(settings.key) }}
 {%- endmacro %}
+
+
+{# Returns SQL with the same value that is not deterministic. #}
+{% macro _worked_out_once(sql) %}
+    {{ return('if(monotonically_increasing_id() < 0, null, ' ~ sql ~ ')') }}
+{% endmacro %}
 
 
 {#
@@ -268,67 +286,93 @@ select{{ ' /*+ broadcast(unread) */' if collapsing._is_broadcast(batch.rows) }}
 {%- endmacro %}
 
 
-{# Returns the query of the rows that a batch appends; `classified` is what can stand behind `from` for its classified rows. #}
-{% macro _rows_to_append(classified, settings, columns) %}
-    {% if settings.combine %}
-        {{ return(collapsing._rows_of_events(collapsing._combined(classified, settings, columns), settings, columns)) }}
-    {% endif %}
-    {% if collapsing._engine(settings).keeps_every_row %}
-        {{ return(collapsing._rows_as_they_are(classified, settings, columns)) }}
-    {% endif %}
-    {{ return(collapsing._rows_of_events(classified, settings, columns)) }}
+{# Returns the query of `outcomes`: kept and system columns, ledger_decision and ledger_is_planned. #}
+{% macro _outcomes(settings, columns) %}
+    {% if settings.combine %}{{ return(collapsing._outcomes_of_combined(settings, columns)) }}{% endif %}
+    {% set keeps_every_row = collapsing._engine(settings).keeps_every_row %}
+    {% if keeps_every_row %}{{ return(collapsing._outcomes_as_they_are(settings, columns)) }}{% endif %}
+    {{ return(collapsing._outcomes_of_events(settings, columns)) }}
 {% endmacro %}
 
 
 {#
-    Returns the rows that a batch appends: an event that applies leaves a cancel row, an exact copy of the state row that it cancels,
-    and its own row, a state row or for a delete a tombstone. `source` is what can stand behind `from` for the rows of `classified`.
+    Returns the outcomes of events: one that applies leaves a cancel row, an exact copy of the state row that it cancels, and its own
+    row, a state row or for a delete a tombstone.
 #}
-{% macro _rows_of_events(source, settings, columns) %}
+{% macro _outcomes_of_events(settings, columns) %}
+{%- set applies, engine = "ledger_decision in ('applied', 'orphan_delete')", collapsing._engine(settings) -%}
+select
+        {{ collapsing._columns_of_outcome(settings, columns) }},
+        if(outcome.ledger_sign <=> -1, null, ledger_decision) as ledger_decision,
+        {{ collapsing._worked_out_once('if(outcome.ledger_sign <=> -1, null, ledger_is_planned)') }} as ledger_is_planned
+    from classified
+    lateral view explode({{ collapsing._signs_of_event(engine, applies) }}) outcome as ledger_sign
+    distribute by {{ collapsing._column_list(settings.key) }}
+{%- endmacro %}
+
+
+{# Returns the outcomes of `combine`: its decisions, and what the events of each key that applied have made of it together. #}
+{% macro _outcomes_of_combined(settings, columns) %}
 {%- set engine = collapsing._engine(settings) -%}
 select
-        {%- for column in collapsing._kept_columns(columns, settings) %}
-        {%- set name = adapter.quote(column.name) %}
-        {{ 'if(appended.ledger_sign = -1, ledger_last_state.' ~ name ~ ', ' ~ name ~ ') as ' ~ name if engine.cancels else name }},
+        {{ collapsing._columns_of_outcome(settings, columns) }},
+        cast(null as string) as ledger_decision,
+        cast(null as boolean) as ledger_is_planned
+    from {{ collapsing._combined('classified', settings, columns) }}
+    lateral view explode({{ collapsing._signs_of_event(engine, 'ledger_applied') }}) outcome as ledger_sign
+    union all
+    select
+        {{ collapsing._select_list(collapsing._kept_columns(columns, settings) | map(attribute='name')) }},
+        null as ledger_sign,
+        ledger_block,
+        {%- if engine.keeps_every_row %}
+        null as ledger_place,
+        {%- endif %}
+        ledger_decision,
+        ledger_is_planned
+    from classified
+{%- endmacro %}
+
+
+{# Returns the columns of a row that an event appends, of an event beside its `ledger_last_state` and a sign of `outcome`. #}
+{% macro _columns_of_outcome(settings, columns) -%}
+{%- set engine = collapsing._engine(settings) -%}
+{%- for column in collapsing._kept_columns(columns, settings) %}
+{%- set name = adapter.quote(column.name) %}
+        {{- '\n        ' if not loop.first }}
+        {{- 'if(outcome.ledger_sign <=> -1, ledger_last_state.' ~ name ~ ', ' ~ name ~ ') as ' if engine.cancels }}{{ name }},
         {%- endfor %}
-        cast(appended.ledger_sign as tinyint) as ledger_sign,
+        cast(outcome.ledger_sign as tinyint) as ledger_sign,
         ledger_block
         {%- if engine.keeps_every_row %},
         1 as ledger_place
         {%- endif %}
-    from {{ source }}
-    lateral view explode({{ collapsing._signs_of_event(engine) }}) appended as ledger_sign
-    where {{ collapsing._sql_is_applied(settings) }} and appended.ledger_sign is not null
 {%- endmacro %}
 
 
-{# Returns SQL for the signs of the rows that an event appends if it applies; NULL stands for none. #}
-{% macro _signs_of_event(engine) %}
-    {% set own = 'if(ledger_delete, ' ~ (0 if engine.tombstones else 'null') ~ ', 1)' %}
-    {{ return('array(' ~ ('if(ledger_last_state.ledger_sign = 1, -1, null), ' if engine.cancels) ~ own ~ ')') }}
-{% endmacro %}
-
-
-{# Returns SQL that is true for a classified row, or with `combine` for what a key's rows made of it, that applies. #}
-{% macro _sql_is_applied(settings) %}
-    {{ return('ledger_applied' if settings.combine else "ledger_decision in ('applied', 'orphan_delete')") }}
+{# Returns SQL for the signs of an event's outcomes: of a cancel row, and of its own row, NULL if that is not appended. #}
+{% macro _signs_of_event(engine, applies) %}
+    {% set own = 'if(' ~ applies ~ ', if(ledger_delete, ' ~ (0 if engine.tombstones else 'null') ~ ', 1), null)' %}
+    {% if not engine.cancels %}{{ return('array(' ~ own ~ ')') }}{% endif %}
+    {{ return('if(' ~ applies ~ ' and ledger_last_state.ledger_sign = 1, array(-1, ' ~ own ~ '), array(' ~ own ~ '))') }}
 {% endmacro %}
 
 
 {#
-    Returns the rows that a batch appends to a ledger that keeps every row, as they are: rows that carry their own sign, and the
-    engine replacing. `ledger_place` is the row's place among its key's rows in its batch.
+    Returns the outcomes for a ledger that keeps every row, as it is: of rows that carry their own sign, and of the engine replacing.
+    `ledger_place` is the row's place among its key's rows in its batch.
 #}
-{% macro _rows_as_they_are(classified, settings, columns) %}
+{% macro _outcomes_as_they_are(settings, columns) %}
+{%- set key = collapsing._column_list(settings.key) -%}
 select
         {{ collapsing._select_list(collapsing._kept_columns(columns, settings) | map(attribute='name')) }},
         {{ collapsing._own_sign(settings) }} as ledger_sign,
         ledger_block,
-        row_number() over (
-            partition by {{ collapsing._column_list(settings.key) }}
-            order by {{ collapsing._arrival_order(settings, columns) }}
-        ) as ledger_place
-    from {{ classified }}
+        row_number() over (partition by {{ key }} order by {{ collapsing._arrival_order(settings, columns) }}) as ledger_place,
+        ledger_decision,
+        {{ collapsing._worked_out_once('ledger_is_planned') }} as ledger_is_planned
+    from classified
+    distribute by {{ key }}
 {%- endmacro %}
 
 

@@ -82,18 +82,21 @@
 
 
 {#
-    Returns the condition that a column lies within `range`, {least, greatest, dtype}, its ends as _bound_text has them. Whole numbers, dates and
+    Returns the condition that a column lies within `found`, {least, greatest, dtype}, its ends as _bound_text has them. Whole numbers, dates and
     timestamps are rounded outwards, to multiples of a power of two: Spark compiles these literals into the generated code, which
     batches of similar keys then share.
 #}
-{% macro _sql_is_between(column, range) %}
-    {% set ends, bits = [range.least, range.greatest], collapsing._integer_bits(range.dtype) %}
+{% macro _sql_is_between(column, found) %}
+    {% set ends, bits = [found.least, found.greatest], collapsing._integer_bits(found.dtype) %}
     {% if bits %}
-        {% set least, greatest, limit = range.least | int, range.greatest | int, 2 ** (bits - 1) %}
-        {% set step = 2 ** ((greatest - least) // 8).bit_length() %}
+        {% set least, greatest, limit = found.least | int, found.greatest | int, 2 ** (bits - 1) %}
+        {#- the power of two above an eighth of the range -#}
+        {% set steps = [1] %}
+        {% for bit in range(64) if 2 ** bit * 8 <= greatest - least %}{% do steps.append(2 ** (bit + 1)) %}{% endfor %}
+        {% set step = steps | last %}
         {% set ends = [[least // step * step, -limit] | max, [(greatest // step + 1) * step, limit - 1] | min] %}
     {% endif %}
     {{ return(
-        column ~ ' between ' ~ collapsing._typed_literal(ends[0], range.dtype) ~ ' and ' ~ collapsing._typed_literal(ends[1], range.dtype)
+        column ~ ' between ' ~ collapsing._typed_literal(ends[0], found.dtype) ~ ' and ' ~ collapsing._typed_literal(ends[1], found.dtype)
     ) }}
 {% endmacro %}

@@ -24,7 +24,7 @@
 
 {# Tells dbt's cache about a table that was created without dbt's help, so that load_relation finds it. #}
 {% macro _add_to_cache(relation) %}
-    {#- dbt_created: without it dbt compares names case-sensitively -#}
+    {#- dbt_created: without it dbt 1 compares names case-sensitively -#}
     {% do adapter.cache_added(relation.incorporate(type='table', dbt_created=true)) if load_relation(relation) is none %}
 {% endmacro %}
 

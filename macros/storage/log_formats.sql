@@ -13,8 +13,9 @@ where
     {{ collapsing._is_unchanged(table, target, beside_runs) }}
     {%- if source %}
     and (
-        select if(min(ledger_batch) >= {{ source.least }}, true, {{ collapsing._raise_in_sql(collapsing._refusal(source.table)) }})
+        select if(count(*) = 0, true, {{ collapsing._raise_in_sql(collapsing._refusal(source.table)) }})
         from {{ source.table.relation }}
+        where ledger_batch < {{ source.least }}
     )
     {%- endif %}
 {%- if begins is not none %}
@@ -27,17 +28,22 @@ where {{ collapsing._is_unchanged(table, target, beside_runs) }}
 {% endmacro %}
 
 
-{# Returns SQL that is true while a table has the numbers that were listed, and stops the statement otherwise. #}
+{#
+    Returns SQL that is true while a table has the numbers that were listed, and stops the statement otherwise. It reads only the numbers
+    that would say so: no file of another batch is opened.
+#}
 {% macro _is_unchanged(table, target, beside_runs) -%}
+{%- set first = table.numbers | first if table.numbers else 1 -%}
+{%- set last = table.numbers | last if table.numbers else 0 -%}
 (
         select
             if(
-                coalesce(min(ledger_batch), 1) <> {{ table.numbers | first if table.numbers else 1 }}
-                {%- if not beside_runs %} or coalesce(max(ledger_batch), 0) > {{ table.numbers | last if table.numbers else 0 }}{% endif %},
+                coalesce(min(ledger_batch), 1) <> {{ first }}{{ ' or coalesce(max(ledger_batch), 0) > ' ~ last if not beside_runs }},
                 {{ collapsing._raise_in_sql(collapsing._refusal(table)) }},
                 true
             )
         from {{ target }}
+        where ledger_batch <= {{ first }}{{ ' or ledger_batch > ' ~ last if not beside_runs }}
     )
 {%- endmacro %}
 

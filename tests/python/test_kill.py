@@ -15,7 +15,7 @@ from support.lives import LEDGERS, SCHEMA, Life, built, project_files, queries
 from support.processes import Worker, done, start_dbt
 
 # How many kills hit each thing that a process does.
-KILLS = {"run": 20, "optimize": 10, "undo": 10, "full refresh": 10}
+KILLS = {"run": 9, "optimize": 5, "undo": 5, "full refresh": 5}
 COLUMNS = [field.split()[0] for field in SCHEMA.split(", ")][:-1]
 
 

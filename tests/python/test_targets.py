@@ -23,7 +23,7 @@ def test_what_the_format_cannot_do_is_refused(make_project, target: str) -> None
     with pytest.raises(Exception, match=UNSUPPORTED):
         project.sql("alter table limits.kept drop partition (ledger_batch = 1)")
     if target == "delta":
-        assert len(project.rows("show partitions limits.kept")) == 1
+        assert sorted(project.rows("show partitions limits.kept")) == [(0,), (1,)]
     else:
         with pytest.raises(Exception, match=UNSUPPORTED):
             project.sql("show partitions limits.kept")
