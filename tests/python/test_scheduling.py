@@ -66,7 +66,7 @@ def _lines_of_cron() -> dict[str, str]:
 
 
 def test_cron_runs_what_the_docs_say() -> None:
-    assert list(_lines_of_cron()) == ["run", "run-operation collapsing.status", "run-operation collapsing.optimize"]
+    assert list(_lines_of_cron()) == ["run", "run-operation collapsing.status", "run-operation collapsing.optimize", "test"]
 
 
 @pytest.fixture
@@ -98,10 +98,10 @@ def test_the_loop_runs_once_for_what_has_landed_and_ends_after_the_run_that_is_a
 
     run = ["begin --no-use-colors run --select config.materialized:incremental_ledger+", "end"]
     time.sleep(0.5)
-    (tmp_path / "landing" / ".b1.json").touch()
+    (tmp_path / "landing" / "_b1.json").touch()
     time.sleep(0.5)
     assert runs(0) == []
-    (tmp_path / "landing" / ".b1.json").rename(tmp_path / "landing" / "b1.json")
+    (tmp_path / "landing" / "_b1.json").rename(tmp_path / "landing" / "b1.json")
     assert runs(2) == run
     time.sleep(0.7)
     assert runs(0) == run
