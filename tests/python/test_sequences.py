@@ -24,8 +24,6 @@ LEDGERS = {
     "first": {"engine": "deduplicating", "key": "id", "order_by": "position", "block": "block"},
 }
 SESSIONS = {
-    "berlin": {"spark.sql.session.timeZone": "Europe/Berlin"},
-    "new york": {"spark.sql.session.timeZone": "America/New_York"},
     "ansi": {"spark.sql.ansi.enabled": "true"},
     "no adaptive execution": {"spark.sql.adaptive.enabled": "false"},
 }
