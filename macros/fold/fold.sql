@@ -23,13 +23,12 @@ with
     applies. `source` is what can stand behind `from` for the staged rows.
 #}
 {% macro _fold(source, looked_up, settings, columns, batch) -%}
-{%- set system = ['ledger_sign', 'ledger_block'] + (['ledger_place'] if collapsing._engine(settings).keeps_every_row else []) -%}
 with
 
 {{ collapsing._fold_ctes(source, looked_up, settings, columns, batch) }}
 
 select
-    {{ collapsing._select_list(collapsing._kept_columns(columns, settings) | map(attribute='name') | list + system, indent=4) }}
+    {{ collapsing._select_list(collapsing._appended_names(settings, columns), indent=4) }}
 from outcomes
 where ledger_sign is not null
 {%- endmacro %}
@@ -38,7 +37,7 @@ where ledger_sign is not null
 {#
     Returns the CTEs of a fold: `classified`, each row that a batch takes with its decision, and `outcomes`, what follows: a row for
     each decision, with a sign where that appends the row, and the cancel rows, which have a sign and no decision. The rows and the
-    notes of a batch both read `outcomes`, and Spark works it out once: a column is not deterministic, and all are read.
+    notes of a batch both read `outcomes`.
 #}
 {% macro _fold_ctes(source, looked_up, settings, columns, batch) %}
 {%- set unread = collapsing._rows_to_fold(source, settings, columns, batch) -%}
@@ -236,27 +235,41 @@ classified as (
 
 
 {#
-    Returns the rows that a batch takes, with the columns of the fold, by key. The lookup and the fold both read them, and Spark reads the
-    stage once for the reason given above: rows that land meanwhile could otherwise be folded without a lookup.
+    Returns the rows that a batch takes, with the columns of the fold. The lookup and the fold both read them: rows that land meanwhile could
+    otherwise be folded without a lookup.
 #}
 {% macro _rows_to_fold(source, settings, columns, batch) -%}
+{%- set names = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
+{%- set rows -%}
 select
-        {{ collapsing._select_list(collapsing._kept_columns(columns, settings) | map(attribute='name')) }},
-        {{ collapsing._sql_is_delete(settings) }} as ledger_delete,
-        {{ collapsing._arrival(settings) }} as ledger_arrival,
-        {{ collapsing._token(settings, columns) }} as ledger_block,
-        {{ collapsing._worked_out_once(batch.planned or 'true') }} as ledger_is_planned
-    from {{ source }}
-    where
-        {{ batch.takes or 'true' }}
-    distribute by {{ collapsing._column_list(settings.key) }}
+            {{ collapsing._select_list(names, indent=12) }},
+            {{ collapsing._sql_is_delete(settings) }} as ledger_delete,
+            {{ collapsing._arrival(settings) }} as ledger_arrival,
+            {{ collapsing._token(settings, columns) }} as ledger_block,
+            {{ batch.planned or 'true' }} as ledger_is_planned
+        from {{ source }}
+        where
+            {{ batch.takes or 'true' }}
+{%- endset -%}
+{{ collapsing._worked_out_once(rows, names + ['ledger_delete', 'ledger_arrival', 'ledger_block', 'ledger_is_planned'], settings) }}
 {%- endmacro %}
 
 
-{# Returns SQL with the same value that is not deterministic. #}
-{% macro _worked_out_once(sql) %}
-    {{ return('if(monotonically_increasing_id() < 0, null, ' ~ sql ~ ')') }}
-{% endmacro %}
+{#
+    Returns a query of the same rows, shuffled by key, for a CTE that is read twice. Spark works it out once: it keeps apart what is not
+    deterministic, as it keeps the shuffle by a key that it takes for another one than it was.
+#}
+{% macro _worked_out_once(rows, names, settings) %}
+{%- set first = settings.key[0] -%}
+{%- set key = adapter.quote(first) -%}
+select
+        if(monotonically_increasing_id() < 0, null, {{ key }}) as {{ key }},
+        {{ collapsing._select_list(names | reject('equalto', first)) }}
+    from (
+        {{ rows }}
+    )
+    distribute by {{ collapsing._column_list(settings.key) }}
+{%- endmacro %}
 
 
 {#
@@ -289,9 +302,17 @@ select{{ ' /*+ broadcast(unread) */' if collapsing._is_broadcast(batch.rows) }}
 {# Returns the query of `outcomes`: kept and system columns, ledger_decision and ledger_is_planned. #}
 {% macro _outcomes(settings, columns) %}
     {% if settings.combine %}{{ return(collapsing._outcomes_of_combined(settings, columns)) }}{% endif %}
-    {% set keeps_every_row = collapsing._engine(settings).keeps_every_row %}
-    {% if keeps_every_row %}{{ return(collapsing._outcomes_as_they_are(settings, columns)) }}{% endif %}
-    {{ return(collapsing._outcomes_of_events(settings, columns)) }}
+    {% set is_kept = collapsing._engine(settings).keeps_every_row %}
+    {% set of_engine = collapsing._outcomes_as_they_are if is_kept else collapsing._outcomes_of_events %}
+    {% set names = collapsing._appended_names(settings, columns) + ['ledger_decision', 'ledger_is_planned'] %}
+    {{ return(collapsing._worked_out_once(of_engine(settings, columns), names, settings)) }}
+{% endmacro %}
+
+
+{# Returns the names of the columns that a fold appends. #}
+{% macro _appended_names(settings, columns) %}
+    {% set names = collapsing._kept_columns(columns, settings) | map(attribute='name') | list + ['ledger_sign', 'ledger_block'] %}
+    {{ return(names + (['ledger_place'] if collapsing._engine(settings).keeps_every_row else [])) }}
 {% endmacro %}
 
 
@@ -304,10 +325,9 @@ select{{ ' /*+ broadcast(unread) */' if collapsing._is_broadcast(batch.rows) }}
 select
         {{ collapsing._columns_of_outcome(settings, columns) }},
         if(outcome.ledger_sign <=> -1, null, ledger_decision) as ledger_decision,
-        {{ collapsing._worked_out_once('if(outcome.ledger_sign <=> -1, null, ledger_is_planned)') }} as ledger_is_planned
+        if(outcome.ledger_sign <=> -1, null, ledger_is_planned) as ledger_is_planned
     from classified
     lateral view explode({{ collapsing._signs_of_event(engine, applies) }}) outcome as ledger_sign
-    distribute by {{ collapsing._column_list(settings.key) }}
 {%- endmacro %}
 
 
@@ -363,16 +383,17 @@ select
     `ledger_place` is the row's place among its key's rows in its batch.
 #}
 {% macro _outcomes_as_they_are(settings, columns) %}
-{%- set key = collapsing._column_list(settings.key) -%}
 select
         {{ collapsing._select_list(collapsing._kept_columns(columns, settings) | map(attribute='name')) }},
         {{ collapsing._own_sign(settings) }} as ledger_sign,
         ledger_block,
-        row_number() over (partition by {{ key }} order by {{ collapsing._arrival_order(settings, columns) }}) as ledger_place,
+        row_number() over (
+            partition by {{ collapsing._column_list(settings.key) }}
+            order by {{ collapsing._arrival_order(settings, columns) }}
+        ) as ledger_place,
         ledger_decision,
-        {{ collapsing._worked_out_once('ledger_is_planned') }} as ledger_is_planned
+        ledger_is_planned
     from classified
-    distribute by {{ key }}
 {%- endmacro %}
 
 

@@ -13,9 +13,10 @@ where
     {{ collapsing._is_unchanged(table, target, beside_runs) }}
     {%- if source %}
     and (
-        select if(count(*) = 0, true, {{ collapsing._raise_in_sql(collapsing._refusal(source.table)) }})
+        select if(min(ledger_batch) >= {{ source.least }}, true, {{ collapsing._raise_in_sql(collapsing._refusal(source.table)) }})
         from {{ source.table.relation }}
-        where ledger_batch < {{ source.least }}
+        -- without the last one that it reads the table has been created again
+        where ledger_batch < {{ source.least }} or ledger_batch = {{ source.numbers | last }}
     )
     {%- endif %}
 {%- if begins is not none %}
