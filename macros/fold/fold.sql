@@ -251,7 +251,8 @@ select
         where
             {{ batch.takes or 'true' }}
 {%- endset -%}
-{{ collapsing._worked_out_once(rows, names + ['ledger_delete', 'ledger_arrival', 'ledger_block', 'ledger_is_planned'], settings) }}
+{%- set of_fold = ['ledger_delete', 'ledger_arrival', 'ledger_block', 'ledger_is_planned'] -%}
+{{ collapsing._worked_out_once(rows, names + of_fold, settings) }}
 {%- endmacro %}
 
 
