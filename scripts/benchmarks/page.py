@@ -31,7 +31,8 @@ text { font: 12px system-ui, sans-serif; fill: #5a6875; } line { stroke: #5a6875
 rect.won { fill: #2b6cb0; } rect.even { fill: #8a97a5; } rect.lost { fill: #dd6b20; }
 @media (prefers-color-scheme: dark) { text { fill: #9fb0c0; } line { stroke: #9fb0c0; } rect.won { fill: #63a4e6; } }
 """
-WIDE, HIGH = 760, 40  # of a picture, and of a row in it
+VERDICTS = ("won", "even", "lost")
+WIDE, HIGH = 760, 58  # of a picture, and of a row in it
 
 
 @dataclass
@@ -118,15 +119,15 @@ def picture(name: str, shown: Sequence[Row]) -> str:
     middle, height, parts = WIDE / 2, HIGH * len(shown), []
     for place, row in enumerate(shown):
         y, length = place * HIGH, math.log2(row.ratio) / widest * (WIDE / 2 - 50)
-        kind = row.note if row.note in ("won", "lost") else "even"
         end, anchor = (middle + length + 5, "start") if length >= 0 else (middle + length - 5, "end")
         x, width = min(middle, middle + length), max(abs(length), 1)
-        text = escape(f"{row.format}: {row.way}, beside {row.beside}. {row.title}")
+        ways = escape(f"{row.format}: {row.way}, beside {row.beside}")
         parts += [
-            f'<text x="0" y="{y + 12}">{text}</text>',
-            f'<rect class="{kind}" x="{x:.1f}" y="{y + 17}" width="{width:.1f}" height="14"/>',
-            f'<text x="{end:.1f}" y="{y + 28}" text-anchor="{anchor}">{row.ratio:.2f}</text>',
-            f'<line x1="{middle}" x2="{middle}" y1="{y + 15}" y2="{y + 33}"/>',
+            f'<text x="0" y="{y + 12}">{escape(row.title)}</text>',
+            f'<text x="0" y="{y + 27}">{ways}</text>',
+            f'<rect class="{row.note}" x="{x:.1f}" y="{y + 32}" width="{width:.1f}" height="14"/>',
+            f'<text x="{end:.1f}" y="{y + 43}" text-anchor="{anchor}">{row.ratio:.2f}</text>',
+            f'<line x1="{middle}" x2="{middle}" y1="{y + 30}" y2="{y + 48}"/>',
         ]
     opened = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {height}" role="img">'
     return f"{opened}<title>{escape(name)}: ratios</title><style>{STYLE}</style>{''.join(parts)}</svg>\n"
@@ -154,7 +155,7 @@ def filled(text: str, results: Sequence[Results]) -> tuple[str, dict[str, str]]:
     texts, pictures = {"summary": summary(results)} if results else {}, {}
     for name, of_measure in measures.items():
         shown = rows(of_measure)
-        drawn = [row for row in shown if row.ratio is not None]
+        drawn = [row for row in shown if row.note in VERDICTS]  # others are the package beside itself
         texts[name] = table(shown)
         if drawn:
             pictures[name] = picture(name, drawn)
