@@ -77,7 +77,7 @@ MUTANTS = [
     Mutant(FOLD, "'if(outcome.ledger_sign <=> -1, ledger_last_state.", "'if(outcome.ledger_sign <=> 1, ledger_last_state."),
     Mutant(FOLD, "in ('applied', 'orphan_delete')", "in ('applied')"),
     Mutant(FOLD, "if(monotonically_increasing_id() < 0, null, ", "if(false, null, ", "costs"),
-    Mutant(FOLD, "if(outcome.ledger_sign <=> -1, null, ledger_decision)", "ledger_decision", "package"),
+    Mutant(FOLD, "if(outcome.ledger_sign <=> -1, null, ledger_decision)", "ledger_decision", "starter"),
     Mutant(FOLD, "if(outcome.ledger_sign <=> -1, null, ledger_is_planned)", "ledger_is_planned", "package"),
     Mutant(FOLD, "left semi join unread", "left anti join unread"),
     Mutant(FOLD, "where ledger_rank = 1\n", "where ledger_rank = 2\n"),
