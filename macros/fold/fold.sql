@@ -302,11 +302,10 @@ select{{ ' /*+ broadcast(unread) */' if collapsing._is_broadcast(batch.rows) }}
 
 {# Returns the query of `outcomes`: kept and system columns, ledger_decision and ledger_is_planned. #}
 {% macro _outcomes(settings, columns) %}
-    {% if settings.combine %}{{ return(collapsing._outcomes_of_combined(settings, columns)) }}{% endif %}
-    {% set is_kept = collapsing._engine(settings).keeps_every_row %}
-    {% set of_engine = collapsing._outcomes_as_they_are if is_kept else collapsing._outcomes_of_events %}
+    {% set is_kept = collapsing._engine(settings).keeps_every_row and not settings.combine %}
+    {% set of_rows = collapsing._outcomes_as_they_are if is_kept else collapsing._outcomes_of_events %}
     {% set names = collapsing._appended_names(settings, columns) + ['ledger_decision', 'ledger_is_planned'] %}
-    {{ return(collapsing._worked_out_once(of_engine(settings, columns), names, settings)) }}
+    {{ return(collapsing._worked_out_once(of_rows(settings, columns), names, settings)) }}
 {% endmacro %}
 
 
@@ -319,31 +318,41 @@ select{{ ' /*+ broadcast(unread) */' if collapsing._is_broadcast(batch.rows) }}
 
 {#
     Returns the outcomes of events: one that applies leaves a cancel row, an exact copy of the state row that it cancels, and its own
-    row, a state row or for a delete a tombstone.
+    row, a state row or for a delete a tombstone. With `combine` what a key's events have made of it together leaves them, and the
+    decisions about the events stand beside that.
 #}
 {% macro _outcomes_of_events(settings, columns) %}
-{%- set applies, engine = "ledger_decision in ('applied', 'orphan_delete')", collapsing._engine(settings) -%}
+{%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
+{%- set engine, combines = collapsing._engine(settings), settings.combine | length > 0 -%}
+{%- set applies = 'ledger_applied' if combines else "ledger_decision in ('applied', 'orphan_delete')" -%}
+{#- NULL for a row that is not appended -#}
+{%- set own = 'if(' ~ applies ~ ', if(ledger_delete, ' ~ (0 if engine.tombstones else 'null') ~ ', 1), null)' -%}
+{%- set signs = 'array(' ~ own ~ ')' if not engine.cancels
+    else 'if(' ~ applies ~ ' and ledger_last_state.ledger_sign = 1, array(-1, ' ~ own ~ '), array(' ~ own ~ '))' -%}
 select
-        {{ collapsing._columns_of_outcome(settings, columns) }},
+        {%- for name in kept %}
+        {%- set name = adapter.quote(name) %}
+        {{ 'if(outcome.ledger_sign <=> -1, ledger_last_state.' ~ name ~ ', ' ~ name ~ ') as ' if engine.cancels }}{{ name }},
+        {%- endfor %}
+        cast(outcome.ledger_sign as tinyint) as ledger_sign,
+        ledger_block,
+        {%- if engine.keeps_every_row %}
+        1 as ledger_place,
+        {%- endif %}
+        {%- if combines %}
+        null as ledger_decision,
+        null as ledger_is_planned
+    from {{ collapsing._combined('classified', settings, columns) }}
+        {%- else %}
         if(outcome.ledger_sign <=> -1, null, ledger_decision) as ledger_decision,
         if(outcome.ledger_sign <=> -1, null, ledger_is_planned) as ledger_is_planned
     from classified
-    lateral view explode({{ collapsing._signs_of_event(engine, applies) }}) outcome as ledger_sign
-{%- endmacro %}
-
-
-{# Returns the outcomes of `combine`: its decisions, and what the events of each key that applied have made of it together. #}
-{% macro _outcomes_of_combined(settings, columns) %}
-{%- set engine = collapsing._engine(settings) -%}
-select
-        {{ collapsing._columns_of_outcome(settings, columns) }},
-        cast(null as string) as ledger_decision,
-        cast(null as boolean) as ledger_is_planned
-    from {{ collapsing._combined('classified', settings, columns) }}
-    lateral view explode({{ collapsing._signs_of_event(engine, 'ledger_applied') }}) outcome as ledger_sign
+        {%- endif %}
+    lateral view explode({{ signs }}) outcome as ledger_sign
+    {%- if combines %}
     union all
     select
-        {{ collapsing._select_list(collapsing._kept_columns(columns, settings) | map(attribute='name')) }},
+        {{ collapsing._select_list(kept) }},
         null as ledger_sign,
         ledger_block,
         {%- if engine.keeps_every_row %}
@@ -352,31 +361,8 @@ select
         ledger_decision,
         ledger_is_planned
     from classified
+    {%- endif %}
 {%- endmacro %}
-
-
-{# Returns the columns of a row that an event appends, of an event beside its `ledger_last_state` and a sign of `outcome`. #}
-{% macro _columns_of_outcome(settings, columns) -%}
-{%- set engine = collapsing._engine(settings) -%}
-{%- for column in collapsing._kept_columns(columns, settings) %}
-{%- set name = adapter.quote(column.name) %}
-        {{- '\n        ' if not loop.first }}
-        {{- 'if(outcome.ledger_sign <=> -1, ledger_last_state.' ~ name ~ ', ' ~ name ~ ') as ' if engine.cancels }}{{ name }},
-        {%- endfor %}
-        cast(outcome.ledger_sign as tinyint) as ledger_sign,
-        ledger_block
-        {%- if engine.keeps_every_row %},
-        1 as ledger_place
-        {%- endif %}
-{%- endmacro %}
-
-
-{# Returns SQL for the signs of an event's outcomes: of a cancel row, and of its own row, NULL if that is not appended. #}
-{% macro _signs_of_event(engine, applies) %}
-    {% set own = 'if(' ~ applies ~ ', if(ledger_delete, ' ~ (0 if engine.tombstones else 'null') ~ ', 1), null)' %}
-    {% if not engine.cancels %}{{ return('array(' ~ own ~ ')') }}{% endif %}
-    {{ return('if(' ~ applies ~ ' and ledger_last_state.ledger_sign = 1, array(-1, ' ~ own ~ '), array(' ~ own ~ '))') }}
-{% endmacro %}
 
 
 {#
