@@ -3,24 +3,17 @@
     {% do collapsing._check_relation('final', relation) %}
     {% set node = collapsing._model_of(relation) %}
     {% set kind = collapsing._kind_of(node, 'final') %}
-    {% if as_of is not none and kind == 'projection' %}
+    {% set settings = collapsing._projection_settings(node) if kind == 'projection' else collapsing._ledger_settings(node) %}
+    {% if as_of is not none and (kind == 'projection' or as_of is not integer or as_of < 0) %}
         {% do collapsing._raise(
-            node.name, "final's as_of is for ledgers; this is a projection: aggregate final(..., as_of) of the ledger that it"
-            ~ ' reads'
+            node.name, "final's as_of must be the number of a batch, and what is read a ledger; given: " ~ collapsing._shown(as_of)
+            ~ (' of a projection: aggregate final(..., as_of) of its ledger' if kind == 'projection')
         ) %}
     {% endif %}
-    {% if as_of is not none and (as_of is not integer or as_of < 0) %}
-        {% do collapsing._raise(node.name, "final's as_of must be a batch number; given: " ~ collapsing._shown(as_of)) %}
-    {% endif %}
-    {% if across_partitions is not boolean %}
-        {% do collapsing._raise(node.name, "final's across_partitions must be true or false; given: " ~ across_partitions) %}
-    {% endif %}
-    {% set settings = collapsing._projection_settings(node) if kind == 'projection' else collapsing._ledger_settings(node) %}
-    {% if not across_partitions and not settings.partition_by %}
+    {% if across_partitions is not boolean or not (across_partitions or settings.partition_by) %}
         {% do collapsing._raise(
-            node.name, 'final(..., across_partitions=false) gives a winner for each partition of the engine replacing, by its'
-            ~ " setting 'partition_by'; this is "
-            ~ ('a projection' if kind == 'projection' else "a ledger without the setting 'partition_by'")
+            node.name, "final's across_partitions must be true or, of a ledger with the setting 'partition_by', false: then each partition has"
+            ~ ' a winner; given: ' ~ collapsing._shown(across_partitions)
         ) %}
     {% endif %}
     {% set table = collapsing._table(relation) %}
@@ -54,15 +47,18 @@
     Returns a subquery of the live rows of a ledger, as FINAL in ClickHouse shows them: now, or after the batch `as_of`.
     `table` is its handle, or none.
 #}
-{% macro _live_rows(ledger, table, settings, as_of=none, across_partitions=true) %}
+{% macro _live_rows(ledger, table, settings, as_of, across_partitions) %}
 {%- set engine, own = collapsing._engine(settings), collapsing._system_columns() -%}
 {%- set columns = table.columns | map(attribute='name') | reject('in', own) | list if table else [] -%}
 {%- set newest = '(select coalesce(max(ledger_batch), 0) from ' ~ collapsing._plain(ledger) ~ ' where ledger_batch > 0)' -%}
 (
     {%- if engine.keeps_every_row %}
-    {%- set of_winner = settings if across_partitions else dict(settings, key=settings.key + settings.partition_by) %}
+    {%- set of_winner = dict(settings, partition_by=[]) if across_partitions else settings %}
     select {{ collapsing._column_list(columns) or '*' }}
-    from {{ engine.final(collapsing._visible_rows(ledger, as_of), of_winner) }}
+    from {{ engine.collapsed(collapsing._visible_rows(ledger, as_of), of_winner) }}
+    {%- if not engine.shows_cancel_rows %}
+    where ledger_sign = 1
+    {%- endif %}
     {%- else %}
     with visible as (
         select

@@ -1,8 +1,8 @@
 """Turn each rule of the package around, one at a time, and show that the default tests notice: run by scripts/mutate.
 
-A mutant is a line of SQL in a macro with a comparison, an order or a condition reversed. dbt's unit tests judge it; where they
-cannot, the mutant names test files. All of that is in one Spark session. A mutant that all of them let pass has survived, and
-so has one whose line is not there any more.
+A mutant is a line of SQL in a macro with a comparison, an order or a condition reversed or left out. dbt's unit tests judge it;
+where they cannot, the mutant names test files. All of that is in one Spark session. A mutant that all of them let pass has
+survived, and so has one whose line is not there any more.
 """
 
 from __future__ import annotations
@@ -42,12 +42,15 @@ class Mutant:
         Text that stands there once, and what takes its place.
     tests : str
         Test files, without `test_` and `.py`, that judge it; by default dbt's unit tests do.
+    target : str
+        The target of profiles.yml on which they do.
     """
 
     file: str
     old: str
     new: str
     tests: str = ""
+    target: str = "parquet"
 
 
 FOLD = "fold/fold.sql"
@@ -57,6 +60,7 @@ COMBINE, NOTES, PROFILE, RULES = "fold/combine.sql", "batch/notes.sql", "batch/p
 MEASURES, PROJECT, MERGED = "projections/measures.sql", "projections/project.sql", "projections/merge.sql"
 FINAL, LIVE, VISIBLE, WATERMARK = "final.sql", "final.sql", "storage/visible.sql", "projections/watermark.sql"
 TABLE, COMMIT, PARQUET, RUN = "storage/table.sql", "storage/commit.sql", "storage/parquet.sql", "materializations/ledger.sql"
+LOGS, SUMS = "storage/log_formats.sql", "materializations/projection.sql"
 COMPACT, OPTIMIZE, UNDO, FIGURES = (f"operations/{name}.sql" for name in ("compact", "optimize", "undo", "status"))
 
 MUTANTS = [
@@ -127,7 +131,7 @@ MUTANTS = [
     Mutant(VERSIONED, "ledger_sign * ledger_net > 0", "ledger_sign * ledger_net < 0", "clickhouse"),
     Mutant(VERSIONED, "order by ledger_batch desc, ledger_place desc", "order by ledger_batch, ledger_place", "clickhouse"),
     Mutant(REPLACING, "'ledger_batch desc, ledger_place desc'", "'ledger_batch, ledger_place'", "clickhouse"),
-    Mutant(ENGINES, "last_states ~ ' where ledger_sign = 1)'", "last_states ~ ' where ledger_sign = 0)'", "clickhouse"),
+    Mutant(FINAL, "    where ledger_sign = 1\n", "    where ledger_sign = 0\n", "clickhouse"),
     Mutant(REPLACING, "'incoming', '>=', 'last_state'", "'incoming', '<', 'last_state'", "decisions"),
     Mutant(REPLACING, "'new', '>=', 'old'", "'new', '<', 'old'", "engines"),
     Mutant(DEDUPLICATING, "last_state.ledger_sign is null", "last_state.ledger_sign is not null"),
@@ -173,7 +177,7 @@ MUTANTS = [
     Mutant(WATERMARK, "ledger.last < own.last", "ledger.last > own.last", "measures"),
     Mutant(WATERMARK, "ledger.compacted <= own.last and", "ledger.compacted > own.last and", "optimize"),
     # a batch, its notes and its commit
-    Mutant("batch/tokens.sql", "'not ' ~ collapsing._sql_is_block_in", "collapsing._sql_is_block_in", "intake package"),
+    Mutant("batch/stage.sql", "'not ' ~ collapsing._sql_is_block_in", "collapsing._sql_is_block_in", "intake package"),
     Mutant(NOTES, "filter (where note.kind = 'block')", "filter (where note.kind <> 'block')", "intake"),
     Mutant(NOTES, "cast(sum(planned) as string) =", "cast(sum(planned) as string) <>", "intake"),
     Mutant(NOTES, "        union all\n        select null, null, null, null\n", "", "refreshed"),
@@ -188,6 +192,18 @@ MUTANTS = [
     Mutant(TABLE, "number > table.compacted) %}", "number < table.compacted) %}", "package"),
     Mutant(COMMIT, ".identity != table.identity", ".identity == table.identity", "package"),
     Mutant(PARQUET, "reads | reject('in', now.numbers)", "reads | select('in', now.numbers)", "package"),
+    Mutant(PARQUET, "if reads %}", "if false %}", "conflicts"),
+    Mutant(PARQUET, "if source and source.numbers", "if false and source.numbers", "conflicts"),
+    Mutant(COMMIT, "set taken = empties + (", "set taken = [] + (", "undo refreshed"),
+    Mutant(COMMIT, "~ collapsing._ddl_type(column.dtype) ~ ') as '", "~ 'string) as '", "types"),
+    Mutant(COMMIT, "if garbage %}", "if false %}", "optimize undo refreshed"),
+    Mutant(SUMS, "'least': -(ledger.compacted", "'least': (ledger.compacted", "measures"),
+    Mutant(SUMS, "first = 1 if is_whole else own.last + 1", "first = 1", "conflicts measures"),
+    Mutant(LOGS, "' or coalesce(max(ledger_batch), 0) > ' ~ last if", "'' if", "conflicts", "delta"),
+    Mutant(LOGS, "coalesce(min(ledger_batch), 1) <> {{ first }}", "false", "conflicts", "delta"),
+    Mutant(LOGS, "select if(min(ledger_batch) >= {{ source.least }}, true", "select if(true, true", "conflicts", "delta"),
+    Mutant(COMMIT, "~ ' and ledger_batch > ' ~ -compacted", "", "optimize", "delta"),
+    Mutant(SUMS, "'least': -(ledger.compacted", "'least': (ledger.compacted", "measures", "delta"),
     Mutant(RUN, "number=table.last + 1", "number=table.last + 2", "package"),
     Mutant(COLLAPSING, "'true' if settings.combine else", "'true' if not settings.combine else", "decisions"),
     Mutant("settings/ledger_settings.sql", "if combine and settings.partition_by", "if settings.partition_by", "settings"),
@@ -198,13 +214,13 @@ MUTANTS = [
     Mutant(
         COMPACT, "settings.key, engine.last_state) }}", "settings.key, engine.last_state | replace('desc', '')) }}", "optimize"
     ),
-    Mutant(ENGINES, "_engine(settings).last_state) %}", "_engine(settings).last_state | replace('desc', '')) %}", "clickhouse"),
+    Mutant(REPLACING, "(settings).last_state)) }}", "(settings).last_state | replace('desc', ''))) }}", "clickhouse"),
     Mutant(COMPACT, "and ledger_batch > {{ upto }}", "and ledger_batch <= {{ upto }}", "undo"),
     Mutant(COMPACT, "'$.kind') = 'commit'", "'$.kind') <> 'commit'", "undo"),
     Mutant(OPTIMIZE, "upto <= compacted", "upto > compacted", "optimize"),
     Mutant(OPTIMIZE, "table.last - keep_batches", "table.last + keep_batches", "optimize"),
     Mutant(OPTIMIZE, "read < limit.upto", "read > limit.upto", "optimize"),
-    Mutant(OPTIMIZE, "table.compacted >= settings", "table.compacted < settings", "upkeep"),
+    Mutant(RUN, "table.compacted >= settings", "table.compacted < settings", "upkeep"),
     Mutant(UNDO, "batch > table.compacted", "batch < table.compacted", "undo"),
     Mutant(UNDO, "return(batch <= table.last)", "return(batch > table.last)", "undo"),
     Mutant(UNDO, "table, settings, batch - 1, 'undo'", "table, settings, batch, 'undo'", "undo"),
@@ -219,20 +235,21 @@ MUTANTS = [
 class Court:
     """Judges mutants in a copy of the repository, so that nobody else meets them."""
 
-    def __init__(self, folder: Path) -> None:
-        self.copy = folder / "repository"
+    def __init__(self, folder: Path, target: str) -> None:
+        self.copy, self.target = folder / "repository", target
         ignored = shutil.ignore_patterns(".git", ".local", ".venv*", "target", "__pycache__", "dbt_packages")
         shutil.copytree(ROOT, self.copy, ignore=ignored)
         # what tests share is that of the copy: it finds the package beside itself
         sys.path.insert(0, str(self.copy / "tests" / "python"))
         sessions = importlib.import_module("support.sessions")
-        os.environ |= {"COLLAPSING_LOCAL": str(folder / "local"), "DBT_LOG_PATH": str(folder / "logs"), "DBT_TARGET": "parquet"}
+        os.environ |= {"COLLAPSING_LOCAL": str(folder / "local"), "DBT_LOG_PATH": str(folder / "logs"), "DBT_TARGET": target}
         os.environ["SPARK_SUBMIT_OPTS"] = " ".join([os.environ.get("SPARK_SUBMIT_OPTS", ""), *sessions.JAVA_OPTIONS]).strip()
         for stage in ("flight_events", "aircraft_events"):
             (folder / "local" / "landing" / stage).mkdir(parents=True)
         # what a mutant breaks, Java would print
         quiet = {"spark.log.level": "OFF"}
-        sessions.set_in_sessions(sessions.SHORT_LIVED | sessions.LOCAL_FILES | sessions.IN_MEMORY | quiet)
+        short = sessions.SHORT_LIVED | sessions.LOCAL_FILES | sessions.IN_MEMORY if target == "parquet" else {}
+        sessions.set_in_sessions(short | quiet)
         self.project = importlib.import_module("support.dbt_project").DbtProject(
             self.copy, self.copy / "profiles", schema="demo", target=folder / "target"
         )
@@ -260,7 +277,8 @@ class Court:
 
     def passes(self, name: str) -> bool:
         """Return whether a test file passes on the copy as it is. Raises RuntimeError where nothing of it ran."""
-        options = ["-q", "-x", "-p", "no:cacheprovider", str(self.copy / "tests" / "python" / f"test_{name}.py")]
+        file = self.copy / "tests" / "python" / f"test_{name}.py"
+        options = ["-q", "-x", "-p", "no:cacheprovider", f"--target={self.target}", str(file)]
         with _as_before(), contextlib.redirect_stdout(io.StringIO()) as heard:
             code, said = int(pytest.main(options)), heard.getvalue()
         if code == pytest.ExitCode.INTERRUPTED:
@@ -302,7 +320,7 @@ def _part(text: str) -> tuple[int, int]:
 
 def _failing(court: Court, tests: list[str]) -> str:
     """Return what of dbt's unit tests and of some test files fails without a mutant, or did not run."""
-    failing = [] if court.builds() else ["dbt's unit tests"]
+    failing = [] if court.target != "parquet" or court.builds() else ["dbt's unit tests"]
     for name in tests:
         try:
             failing += [] if court.passes(name) else [name]
@@ -316,17 +334,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, prog="scripts/mutate")
     parser.add_argument("--only", default="", metavar="TEXT", help="mutants whose file, text or tests have this")
     parser.add_argument("--tested", action="store_true", help="leave out the first run of the tests, without a mutant")
+    parser.add_argument(
+        "--target", choices=("parquet", "delta"), default="parquet", help="mutants that are judged on this target"
+    )
     parser.add_argument("--part", type=_part, default=(1, 1), metavar="K/N", help="each N-th mutant, from the K-th on")
     arguments = parser.parse_args()
     first, step = arguments.part
-    chosen = [mutant for mutant in MUTANTS if arguments.only in f"{mutant.file} {mutant.old} {mutant.tests}"][first - 1 :: step]
+    judged = [mutant for mutant in MUTANTS if mutant.target == arguments.target]
+    chosen = [mutant for mutant in judged if arguments.only in f"{mutant.file} {mutant.old} {mutant.tests}"][first - 1 :: step]
     if not chosen:
         parser.error(f"no mutant is left by --only {arguments.only!r} --part {first}/{step}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # cleans up, as after Ctrl-C
     console = Console(width=150, highlight=False)
     survivors = 0
     with tempfile.TemporaryDirectory() as name:
-        court = Court(Path(name))
+        court = Court(Path(name), arguments.target)
         tests = sorted({name for mutant in chosen for name in mutant.tests.split()})
         if failing := _failing(court, [] if arguments.tested else tests):
             console.print(f"without a mutant these fail, so that none can be judged: {failing}", markup=False)

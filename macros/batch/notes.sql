@@ -1,6 +1,6 @@
 {#
     A ledger's notes are rows without a key, `ledger_note` JSON with a `kind`: `block` for each block that was folded, `commit` for each commit, `reject`
-    for each rejected row. Each has the number of its batch, so that a compaction carries them on as they are.
+    for each rejected row, on Delta and Iceberg `created` for where the table begins. Each has the number of its batch, so that a compaction carries them on as they are.
 #}
 
 
@@ -26,7 +26,7 @@
     Returns the select of what a commit stores, over the CTEs of its data rows and its notes. The notes end in a file of their own, whose
     statistics tell it from those of rows.
 #}
-{% macro _select_with_notes(table, data, notes='notes') -%}
+{% macro _select_with_notes(table, data) -%}
 {%- set of_notes = ['ledger_sign', 'ledger_block', 'ledger_note', 'ledger_batch'] -%}
 {%- set names = table.columns | map(attribute='name') | reject('in', of_notes) | list -%}
 select
@@ -43,7 +43,7 @@ select /*+ coalesce(1) */
     0 as ledger_sign,
     ledger_block,
     ledger_note
-from {{ notes }}
+from notes
 {%- endmacro %}
 
 
@@ -51,23 +51,20 @@ from {{ notes }}
 {% macro _notes_of(table) %}
     {% if not table or table.compacted is none %}{{ return({'folded': [], 'rules': none}) }}{% endif %}
     {#- one row of JSON: dbt guesses types from each cell of a result, and there may be ten thousand blocks -#}
-    {% set row = collapsing._rows_of(collapsing._query_of_notes(table))[0] %}
+    {% set query %}
+        select
+            to_json(collect_list({{ collapsing._carried_text('ledger_block') }}) filter (where note.kind = 'block')) as folded,
+            max_by(note.rules, note.batch) filter (where note.rules is not null) as rules
+        from (
+            select
+                ledger_block,
+                from_json(ledger_note, 'kind string, batch int, rules string') as note
+            from {{ table.relation }}
+            where ledger_note is not null and {{ collapsing._sql_is_visible(table) }}
+        )
+    {% endset %}
+    {% set row = collapsing._rows_of(query)[0] %}
     {{ return({'folded': fromjson(row[0]), 'rules': fromjson(row[1]) if row[1] else none}) }}
-{% endmacro %}
-
-
-{# Returns the query of _notes_of. #}
-{% macro _query_of_notes(table) %}
-select
-    to_json(collect_list({{ collapsing._carried_text('ledger_block') }}) filter (where note.kind = 'block')) as folded,
-    max_by(note.rules, note.batch) filter (where note.rules is not null) as rules
-from (
-    select
-        ledger_block,
-        from_json(ledger_note, 'kind string, batch int, rules string') as note
-    from {{ table.relation }}
-    where ledger_note is not null and {{ collapsing._sql_is_visible(table) }}
-)
 {% endmacro %}
 
 
@@ -175,7 +172,9 @@ notes as (
         if(
             cast(sum(planned) as string) = {{ "'" ~ batch.rows ~ "'" if settings.block else 'cast(sum(rows_read) as string)' }},
             true,
-            {{ collapsing._stage_has_changed(settings) }}
+            {{ collapsing._raise_in_sql(
+                "model '" ~ settings.model ~ "': its stage gives other rows than when this run began. Nothing was appended: run it again"
+            ) }}
         ),
         ledger_block is not null
     )
@@ -209,7 +208,7 @@ notes as (
     give. While the table of the ledger is not there, it has no rows.
 #}
 {% macro _from_notes(ledger, kind, columns) %}
-{%- if load_relation(ledger) is none -%}{{ return(collapsing._no_rows(columns)) }}{%- endif -%}
+{%- if load_relation(ledger) is none -%}{{ return('(' ~ collapsing._row_of_nulls(columns) ~ ' where false)') }}{%- endif -%}
 (
     select
         {%- for column in columns %}

@@ -10,7 +10,9 @@
     {% set unread = '(select * from (\n' ~ query ~ '\n)'
         ~ ('\nwhere ' ~ collapsing._sql_is_unread(settings, columns, folded) if folded else '') ~ ')' %}
     {% set bounded, reasons = [], collapsing._bad_row_reasons(settings) %}
-    {% for column in columns if column.name in settings.key and collapsing._is_bounded_type(column.dtype) %}
+    {#- literals of text would bound no key whose bytes are not UTF-8 -#}
+    {% for column in columns if column.name in settings.key
+        and (collapsing._integer_bits(column.dtype) is not none or column.dtype.startswith('decimal')) %}
         {% do bounded.append(column) %}
     {% endfor %}
     {% set found = {'rows': 0, 'blocks': [], 'bad': {}, 'ranges': []} %}
@@ -98,14 +100,6 @@ order by is_total, arrival
         {% do conditions.append(collapsing._sql_is_between(adapter.quote(range.name), range)) %}
     {% endfor %}
     {{ return('coalesce(' ~ conditions | join(' and ') ~ ', false)') }}
-{% endmacro %}
-
-
-{# Returns SQL that stops a run whose stage gives other rows than it did a moment ago. #}
-{% macro _stage_has_changed(settings) %}
-    {{ return(collapsing._raise_in_sql(
-        "model '" ~ settings.model ~ "': its stage gives other rows than when this run began. Nothing was appended: run it again"
-    )) }}
 {% endmacro %}
 
 

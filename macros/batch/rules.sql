@@ -13,16 +13,12 @@
     {% set is_refresh = should_full_refresh() %}
     {% if not is_refresh %}{% do collapsing._check_ours(model.name, table) %}{% endif %}
     {% set changes = collapsing._column_changes(table, wanted, columns) %}
-    {% set is_other = table.identity is none or table.format != collapsing._file_format(this) or changes.added or changes.other %}
     {% if is_refresh or table.compacted is none %}
-        {% if is_other %}{% do collapsing._warn_of_views() %}{{ return('create') }}{% endif %}
+        {% if table.identity is none or changes.added or changes.other %}
+            {% do collapsing._warn_of_views() %}
+            {{ return('create') }}
+        {% endif %}
         {{ return('fill' if table.compacted is none else 'full_refresh') }}
-    {% endif %}
-    {% if table.format != collapsing._file_format(this) %}
-        {% do collapsing._raise(
-            model.name, 'its table is ' ~ table.format ~ ', and the config file_format is ' ~ collapsing._file_format(this)
-            ~ ': rebuild it with --full-refresh if the stage still holds every block'
-        ) %}
     {% endif %}
     {% do collapsing._check_rules(settings, notes, columns) %}
     {% do collapsing._check_columns_unchanged(changes) %}
@@ -78,6 +74,9 @@
         {% do types.update({column.name | lower: column.dtype}) %}
         {% do changes.added.append(column) if column.name | lower not in stored %}
     {% endfor %}
+    {% if table.format != collapsing._file_format(this) %}
+        {% do changes.other.append('its file_format was ' ~ table.format ~ ' and is ' ~ collapsing._file_format(this)) %}
+    {% endif %}
     {% for column in table.columns %}
         {% set dtype = types.get(column.name | lower) %}
         {% if dtype is none and column.name | lower in staged %}
@@ -100,7 +99,7 @@
     {% endfor %}
     {% if found or changes.other %}
         {% do collapsing._raise(
-            model.name, "what is kept of the stage no longer matches the ledger's columns: " ~ (found + changes.other) | join('; ')
+            model.name, "the ledger's table no longer matches its stage and settings: " ~ (found + changes.other) | join('; ')
             ~ ". Restore the stage's old columns or the old settings, or rebuild the ledger with --full-refresh if the stage still holds every block"
         ) %}
     {% endif %}

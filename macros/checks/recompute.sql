@@ -58,16 +58,6 @@ order by {{ collapsing._column_list(groups + ['only_in']) }}
 {% endmacro %}
 
 
-{# Raises an error about a column that has the name of what a test adds. #}
-{% macro _check_no_only_in(test, node, names) %}
-    {% if 'only_in' in names | map('lower') | list %}
-        {% do collapsing._raise(
-            node.name, 'the test ' ~ test ~ " adds a column 'only_in', and there is one already: give it another name"
-        ) %}
-    {% endif %}
-{% endmacro %}
-
-
 {#
     Returns the final of the ledger that a projection reads, with --defer that of another environment where there is no other,
     as of the last batch that it has read. Batches that the ledger does not have are for the caller to find. `table` is the

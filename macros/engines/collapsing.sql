@@ -27,15 +27,8 @@
         'because': 'rows bring their own cancel rows and count in the order in which they arrive',
         'keeps_every_row': true,
         'adds_up': true,
-        'final': collapsing._last_states,
         'collapsed': collapsing._uncollapsed_rows
     }) }}
-{% endmacro %}
-
-
-{# Returns a subquery of the state rows that FINAL shows of signed rows. #}
-{% macro _last_states(rows, settings) %}
-    {{ return('(select * from ' ~ collapsing._uncollapsed_rows(rows, settings) ~ ' where ledger_sign = 1)') }}
 {% endmacro %}
 
 

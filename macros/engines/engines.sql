@@ -25,9 +25,8 @@
         unversioned_deletes   whether a delete may have no version
         adds_up          whether sums over its rows by sign are right: not where a row is replaced without a cancel row
         shows_cancel_rows   whether a cancel row without its state row is shown
-        final            macro: a subquery of the rows that FINAL shows; none where it shows the state rows that have no cancel row
-        collapsed        macro: a subquery of the rows that OPTIMIZE FINAL leaves, for engines that keep every row. Rows of both may have
-                         columns of the engine's own beside the ledger's
+        collapsed        macro: a subquery of the rows that OPTIMIZE FINAL leaves, for engines that keep every row; FINAL shows the state rows
+                         among them. They may have columns of the engine's own beside the ledger's
 #}
 {% macro _engine(settings) %}
     {% set engines, signed = {
@@ -51,12 +50,6 @@
 {% endmacro %}
 
 
-{# Returns the names of the engines that take rows with a sign of their own. #}
-{% macro _signed_engine_names() %}
-    {{ return(['collapsing', 'versioned_collapsing']) }}
-{% endmacro %}
-
-
 {# Returns SQL that is true if the versions of two rows compare as `comparison` says; several columns are compared in order. #}
 {% macro _compares(settings, one, comparison, other) %}
     {% set begins, ends = ['struct(', ')'] if settings.version | length > 1 else ['', ''] %}
@@ -64,13 +57,6 @@
         begins ~ collapsing._column_list(settings.version, one) ~ ends ~ ' ' ~ comparison ~ ' '
         ~ begins ~ collapsing._column_list(settings.version, other) ~ ends
     ) }}
-{% endmacro %}
-
-
-{# Returns a subquery of the last state of each key among `rows`, where that is live and not a tombstone or a cancel row. #}
-{% macro _live_last_states(rows, settings) %}
-    {% set last_states = collapsing._first_rows(rows, settings.key, collapsing._engine(settings).last_state) %}
-    {{ return('(select * from ' ~ last_states ~ ' where ledger_sign = 1)') }}
 {% endmacro %}
 
 

@@ -21,13 +21,12 @@
         'in_sequence': 'old.ledger_sign is null or ' ~ collapsing._compares(settings, 'new', '>=', 'old') if version else 'true',
         'otherwise': 'superseded',
         'tombstones': true,
-        'final': collapsing._live_last_states,
         'collapsed': collapsing._winners_by_partition
     }) }}
 {% endmacro %}
 
 
-{# Returns a subquery of the rows that OPTIMIZE FINAL leaves: a merge stays within a partition, and keeps deleted rows. #}
+{# Returns a subquery of the last state of each key and partition, within which a merge stays; deleted rows are kept. #}
 {% macro _winners_by_partition(rows, settings) %}
     {{ return(collapsing._first_rows(rows, settings.key + settings.partition_by, collapsing._engine(settings).last_state)) }}
 {% endmacro %}

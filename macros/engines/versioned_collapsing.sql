@@ -41,7 +41,6 @@
         'keeps_every_row': true,
         'shows_cancel_rows': true,
         'adds_up': true,
-        'final': collapsing._unpaired_rows,
         'collapsed': collapsing._unpaired_rows
     }) }}
 {% endmacro %}

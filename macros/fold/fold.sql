@@ -1,6 +1,6 @@
 {#
     Returns the query of what one batch of a ledger stores, and the whole of a run in SQL: unread rows, the one lookup of their keys, the decision about
-    each row, the rows that follow from it, and the notes about all that.
+    each row, the rows that follow from it, and the notes: one for each block, one for each rejected row, one for the commit.
 
     query      the model's own, which reads the stage
     looked_up  relation of the ledger in which last states are looked up; none where its table is folded anew
@@ -35,9 +35,9 @@ where ledger_sign is not null
 
 
 {#
-    Returns the CTEs of a fold: `classified`, each row that a batch takes with its decision, and `outcomes`, what follows: a row for
-    each decision, with a sign where that appends the row, and the cancel rows, which have a sign and no decision. The rows and the
-    notes of a batch both read `outcomes`.
+    Returns the CTEs of a fold: `classified`, each row that a batch takes with its decision, and `outcomes`, what follows. A row of `outcomes`
+    that has a sign is appended, one that has a decision is counted in the commit's note. A staged row has both or a decision alone, a cancel
+    row a sign alone; with `combine` the two are always apart.
 #}
 {% macro _fold_ctes(source, looked_up, settings, columns, batch) %}
 {%- set unread = collapsing._rows_to_fold(source, settings, columns, batch) -%}
@@ -92,7 +92,7 @@ touched as (
     {{ touched or collapsing._nothing_touched(settings, columns) }}
 ),
 
--- the last state of each of these keys{{ '; of the rows of one batch a cancel row comes last' if engine.cancels }}
+-- the last state of each of these keys: of its newest batch, there a state row or tombstone rather than a cancel row
 last_state as (
     select *
     from (
@@ -130,7 +130,7 @@ numbered as (
     from ranked
 ),
 
--- each row with its decision
+-- each row with its decision. `ledger_applies`, `order` in _rank and the order of arrival say who wins; `tie` only names a loser
 classified as (
     select
         {{ 'incoming.*' if by_batch else collapsing._select_list(passed_on, of='incoming') }},
@@ -154,7 +154,7 @@ classified as (
             else '{{ engine.otherwise }}'
         end as ledger_decision
         {%- if settings.combine and not by_batch %},
-        -- read twice, and worked out once
+        -- keeps Spark from working out twice what `outcomes` reads twice
         monotonically_increasing_id() as ledger_row_id
         {%- endif %}
     from numbered as incoming
@@ -184,8 +184,8 @@ classified as (
 
 
 {#
-    Returns the order in which rows of one batch arrived: by block, then order_by; then a cancel row before a state row, and
-    the row's own values settle what is left, a delete last. Columns that have no order (maps) settle nothing.
+    Returns the order in which rows of one batch arrived: by block, then order_by. Rows that nothing tells apart so count as arriving
+    with a cancel row before a state row, then by their own values, a delete last. Columns that have no order (maps) settle nothing.
 #}
 {% macro _arrival_order(settings, columns, suffix='') %}
     {#- as a number: '+1' is text before '-1' -#}
@@ -212,14 +212,14 @@ classified as (
 {% endmacro %}
 
 
-{# Returns the engine's rule by which a row applies, given its key's last state; what cannot be compared counts as different. #}
+{# Returns the engine's rule by which a row applies, given its key's last state. A row with a map differs from any other. #}
 {% macro _applies(engine, settings, columns) %}
     {% set kept = collapsing._kept_columns(columns, settings) %}
-    {% set comparable = collapsing._comparable_columns(kept) %}
-    {% set same_row = collapsing._equals_last_state(comparable) if comparable | length == kept | length else 'false' %}
+    {% set comparable, content = collapsing._comparable_columns(kept), collapsing._content_columns(settings, columns) %}
+    {% set has_map = comparable | length < kept | length %}
     {{ return(
-        engine.applies | replace('{same_row}', same_row)
-        | replace('{same_content}', collapsing._equals_last_state(collapsing._content_columns(settings, columns)))
+        engine.applies | replace('{same_row}', 'false' if has_map else collapsing._equals_last_state(comparable))
+        | replace('{same_content}', 'false' if has_map else collapsing._equals_last_state(content))
     ) }}
 {% endmacro %}
 
@@ -235,8 +235,8 @@ classified as (
 
 
 {#
-    Returns the rows that a batch takes, with the columns of the fold. The lookup and the fold both read them: rows that land meanwhile could
-    otherwise be folded without a lookup.
+    Returns the rows that a batch takes, with the columns of the fold. The lookup and the fold read the same ones: a row that landed between
+    two readings of the stage would be folded without a lookup.
 #}
 {% macro _rows_to_fold(source, settings, columns, batch) -%}
 {%- set names = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
@@ -257,8 +257,9 @@ select
 
 
 {#
-    Returns a query of the same rows, shuffled by key, for a CTE that is read twice. Spark works it out once: it keeps apart what is not
-    deterministic, as it keeps the shuffle by a key that it takes for another one than it was.
+    Returns a query of the same rows, shuffled by key, for a CTE that is read twice. Spark copies a CTE into each place that reads it, unless a
+    column of it is not deterministic; and it leaves out a shuffle by a column that the rows are shuffled by already, unless the column is
+    worked out anew. The expression for the key is both, and changes no value.
 #}
 {% macro _worked_out_once(rows, names, settings) %}
 {%- set first = settings.key[0] -%}
@@ -280,7 +281,7 @@ select
 {% macro _touched_rows(looked_up, settings, columns, batch) -%}
 {%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}
 {%- set places = ['ledger_place'] if collapsing._engine(settings).keeps_every_row else [] -%}
-select{{ ' /*+ broadcast(unread) */' if collapsing._is_broadcast(batch.rows) }}
+select{{ ' /*+ broadcast(unread) */' if batch.rows <= 1000000 }}
         {{ collapsing._select_list(kept + ['ledger_sign', 'ledger_batch'] + places, of='stored') }}
     from {{ looked_up }} as stored
     left semi join unread on {{ collapsing._same_key(settings.key, 'stored', 'unread') }}
@@ -318,8 +319,8 @@ select{{ ' /*+ broadcast(unread) */' if collapsing._is_broadcast(batch.rows) }}
 
 {#
     Returns the outcomes of events: one that applies leaves a cancel row, an exact copy of the state row that it cancels, and its own
-    row, a state row or for a delete a tombstone. With `combine` what a key's events have made of it together leaves them, and the
-    decisions about the events stand beside that.
+    row, a state row or for a delete a tombstone. With `combine` the last state that the key's events make together leaves these rows, and
+    the decisions about the events are rows of their own.
 #}
 {% macro _outcomes_of_events(settings, columns) %}
 {%- set kept = collapsing._kept_columns(columns, settings) | map(attribute='name') | list -%}

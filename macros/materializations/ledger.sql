@@ -1,7 +1,8 @@
 {#
-    One run of a ledger, from top to bottom. The model's SQL is the query of its stage, as with a dbt snapshot; what is appended follows
-    from it here. A run that dies before its commit has changed nothing that a reader sees, unless it has created the table again, and the
-    next run begins again; docs/crash_safety.md says so step by step.
+    One run of a ledger, from top to bottom. The model's SQL is the query of its stage, as with a dbt snapshot. Spark is asked for the stage's
+    columns, the table's, its numbers and its notes, then for the profile; one insert follows, published by the commit, and its note is read back.
+    A run that dies before its commit has changed nothing that a reader sees, unless it has created the table again or added a column, and the
+    next run begins again: docs/crash_safety.md. Readers see what final.sql returns.
 #}
 {% materialization incremental_ledger, adapter='spark' %}
     {%- set existing, settings = load_relation(this), collapsing._ledger_settings(model) -%}
@@ -18,7 +19,7 @@
     {#- run, full_refresh, fill or create -#}
     {%- set act = collapsing._act_of_run(table, notes, settings, columns, wanted) -%}
 
-    {#- which rows are unread (all, unless it goes on with what the table has); bad ones stop the run here -#}
+    {#- which rows are unread: those of new blocks in an ordinary run, all in the other acts; bad ones stop the run here -#}
     {%- set profile = collapsing._profile(sql, settings, columns, notes.folded if act == 'run' else []) -%}
     {%- if act == 'create' -%}
         {%- set table = collapsing._create(this, wanted, {}, table) -%}
@@ -30,10 +31,9 @@
     {%- set looked_up = table.relation if act == 'run' else none -%}
     {%- set is_due = collapsing._is_due(sql, looked_up, settings, columns, batch) -%}
     {%- if is_due -%}
-        {#- classify every unread row beside one lookup of its key, and commit the rows that follow with the notes about them -#}
+        {#- decide about every unread row beside one lookup of its key, and commit what that appends, with the notes about it -#}
         {%- set rows = collapsing._batch_to_store(sql, looked_up, table, settings, columns, batch) -%}
         {%- do collapsing._commit(table, batch.number, rows, empties=batch.empties, begins=batch.begins, reads=batch.reads) -%}
-        {%- if act == 'full_refresh' -%}{%- do collapsing._drop_garbage(table, compacted=-batch.number) -%}{%- endif -%}
         {%- set line = collapsing._line_of(collapsing._note_written(table, batch.number, batch.act), table, settings) -%}
         {%- do collapsing._say(model.name, line) -%}
     {%- else -%}
@@ -44,19 +44,22 @@
     {%- do apply_grants(this, config.get('grants'), should_revoke=should_revoke(existing, full_refresh_mode=true)) -%}
     {%- do persist_docs(this, model) -%}
     {{ run_hooks(post_hooks) }}
-    {%- if is_due and settings.optimize_after -%}{%- do collapsing._optimize_if_due(model, this, settings) -%}{%- endif %}
+    {%- if is_due and settings.optimize_after -%}
+        {%- set table = collapsing._table(this) -%}
+        {%- if table.last - table.compacted >= settings.optimize_after -%}{%- do collapsing._optimize_ledger(model, settings, table) -%}{%- endif -%}
+    {%- endif %}
     {{ return({'relations': [this.incorporate(type='table')]}) }}
 {% endmaterialization %}
 
 
 {#
-    Returns the batch that a run commits. A run takes the number after the last one; a full refresh is a compacted batch under that number; the first
-    commit of a table takes f + 1, and with it -f and f, at which the table begins.
+    Returns the batch that a run commits. A run takes the number after the last one, n; a full refresh is a compacted batch, -n. A table begins at
+    a number f, 0 or above any that was there: its first commit takes f + 1, and -f with it (plain parquet f too).
         number, begins, empties, reads  as _commit takes them
         act      what its note says: run or full_refresh
         rows, blocks, bad, ranges       as _profile returns them
         takes    SQL over the stage: the rows to fold
-        planned  SQL over the stage: false for a row that the profile has not seen so, which stops the statement
+        planned  SQL over the stage: false for a row that the profile has not counted so; the CTE `notes` stops the statement on one
         visible, bounds                 SQL over the ledger, alias `stored`: the rows in which a last state can be
 #}
 {% macro _batch(table, profile, settings, columns, act) %}

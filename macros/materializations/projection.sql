@@ -38,7 +38,6 @@
             {%- do collapsing._commit(own, n, rows, empties=range(first, n) | list, reads=compacted, source=read) -%}
         {%- else -%}
             {%- do collapsing._commit(own, -n, rows, empties=[n], reads=compacted if is_whole else none, source=read) -%}
-            {%- if compacted -%}{%- do collapsing._drop_garbage(own, compacted=n) -%}{%- endif -%}
         {%- endif -%}
         {%- set line = 'rebuilt from all of ' ~ ledger.relation.identifier if is_whole and next.says
             else 'batch ' ~ n if first == n else 'batches ' ~ first ~ '-' ~ n -%}

@@ -9,12 +9,8 @@
         {% if dry_run is not boolean %}
             {% do exceptions.raise_compiler_error("collapsing: optimize's dry_run must be true or false; given: " ~ dry_run) %}
         {% endif %}
-        {% for node in collapsing._asked_models('optimize', model, ['ledger']) %}
-            {% if collapsing._kind_of(node, 'optimize') == 'projection' %}
-                {% do collapsing._raise(
-                    node.name, 'optimize needs a ledger; this is a projection, which merges in its own runs'
-                ) %}
-            {% endif %}
+        {% for node in collapsing._asked_models('optimize', model) %}
+            {% do collapsing._kind_of(node, 'optimize', 'ledger') %}
             {% set settings, table = collapsing._ledger_settings(node), collapsing._table_of(node) %}
             {% set because = collapsing._why_not_built(table) if model is none else none %}
             {% if because %}
@@ -24,15 +20,6 @@
                 {% do collapsing._optimize_ledger(node, settings, table, keep_batches, dry_run) %}
             {% endif %}
         {% endfor %}
-    {% endif %}
-{% endmacro %}
-
-
-{# Optimizes a ledger at the end of a run where `optimize_after`, which is given, batches are after the compacted one. #}
-{% macro _optimize_if_due(node, relation, settings) %}
-    {% set table = collapsing._table(relation) %}
-    {% if table.last - table.compacted >= settings.optimize_after %}
-        {% do collapsing._optimize_ledger(node, settings, table) %}
     {% endif %}
 {% endmacro %}
 
@@ -57,7 +44,6 @@
         table, -upto, collapsing._compaction(table, settings, upto, 'optimize', upto), beside_runs=true,
         reads=collapsing._visible_numbers(table, upto)
     ) %}
-    {% do collapsing._drop_garbage(table, compacted=upto) %}
 
     {% set note = collapsing._note_written(table, -upto, 'optimize') %}
     {% do collapsing._say(

@@ -4,7 +4,7 @@
             {% do exceptions.raise_compiler_error("collapsing: status's format must be table or json; given: " ~ format) %}
         {% endif %}
         {% set found = [] %}
-        {% for node in collapsing._asked_models('status', model, ['ledger']) %}
+        {% for node in collapsing._asked_models('status', model) %}
             {% do found.append(collapsing._figures(node)) %}
         {% endfor %}
         {% if format == 'json' %}

@@ -1,9 +1,7 @@
 {% macro undo(model=none, batch=none, dry_run=false) %}
     {% if execute %}
         {% set node = collapsing._asked_model('undo', model, ['ledger']) %}
-        {% if collapsing._kind_of(node, 'undo') == 'projection' %}
-            {% do collapsing._raise(node.name, 'undo needs a ledger; this is a projection, which follows its ledger') %}
-        {% endif %}
+        {% do collapsing._kind_of(node, 'undo', 'ledger') %}
         {% if dry_run is not boolean %}
             {% do collapsing._raise(node.name, "undo's dry_run must be true or false; given: " ~ dry_run) %}
         {% endif %}
@@ -52,7 +50,6 @@
     {% do collapsing._commit(
         table, -number, collapsing._compaction(table, settings, batch - 1, 'undo', number), empties=[number]
     ) %}
-    {% do collapsing._drop_garbage(table, compacted=number) %}
     {% do collapsing._say(
         node.name, 'undid ' ~ what ~ ', by batch ' ~ number ~ ': final is again what it was before batch ' ~ batch
         ~ '. What these batches had read is unread again, and projections are rebuilt by their next run'

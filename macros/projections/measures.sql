@@ -19,13 +19,6 @@
 {% endmacro %}
 
 
-{# Returns the measures with partial sums of their own: not count(*), which is the sign, nor those that share values. #}
-{% macro _measures_with_partials(measures) %}
-    {% set added = measures | selectattr('function', 'in', ['count', 'sum', 'avg']) | rejectattr('argument', 'equalto', '*') %}
-    {{ return(measures | select('in', added | list + collapsing._value_measures(measures)) | list) }}
-{% endmacro %}
-
-
 {#
     Returns what a row of a ledger adds to the partial sums of a measure, as a list of {name, added: SQL over the row of the CTE
     `changes`}, with `dtype` for a sum: the type that it is kept in. `type` is the Spark type of the measure's argument.
@@ -125,7 +118,7 @@
 {% macro _check_groups(ledger, settings) %}
     {% for name, sql in settings.group_by.items() %}
         {% set type = collapsing._type_of_sql(model.name, 'group_by.' ~ name, sql, sql, ledger.relation, ledger.columns) %}
-        {% if not collapsing._is_comparable(type) or collapsing._has_collation(type) %}
+        {% if not collapsing._is_comparable(type) or ' collate ' in type | lower %}
             {% do collapsing._raise_setting(
                 model.name, 'group_by.' ~ name, 'SQL of a type that compares and orders (no map or variant, and no text with a'
                 ~ ' collation)', sql ~ ', which is ' ~ type

@@ -122,7 +122,7 @@
     {% if not dtype.startswith('decimal') or dtype == 'decimal(30,0)' %}
         {{ return('cast(' ~ total ~ ' as double) / ' ~ rows) }}
     {% endif %}
-    {% set scale = [collapsing._scale_of(dtype) + 4, 38] | min %}
+    {% set scale = [dtype.split(',')[1].strip(' )') | int + 4, 38] | min %}
     {% set mean = 'decimal(38, ' ~ scale ~ ')' %}
     {% set steps = 10 ** ([6 - scale, 0] | max) %}
     {% set quotient = 'try_divide(try_cast(' ~ total ~ ' as ' ~ mean ~ '), ' ~ rows ~ (' * ' ~ steps if steps > 1) ~ ')' %}

@@ -10,9 +10,11 @@
 #}
 {% macro _project(ledger, settings, types, read, zone=none) %}
 {%- set types = dict(zip(settings.measures | map(attribute='name'), types)) -%}
-{%- set values = collapsing._value_measures(settings.measures) | map(attribute='name') | list -%}
-{%- set measures = [] -%}
-{%- for measure in collapsing._measures_with_partials(settings.measures) -%}
+{%- set of_values, measures = collapsing._value_measures(settings.measures), [] -%}
+{%- set values = of_values | map(attribute='name') | list -%}
+{#- those with partial sums of their own: not count(*), which is the sign, nor those that share values -#}
+{%- for measure in settings.measures
+    if measure in of_values or (measure.function in ['count', 'sum', 'avg'] and measure.argument != '*') -%}
     {%- do measures.append(dict(measure, partials=collapsing._partials_of_row(measure, types[measure.name]))) -%}
 {%- endfor -%}
 with

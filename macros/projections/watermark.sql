@@ -103,16 +103,11 @@
 {# Returns the relation of the one ledger that a projection reads. Raises an error where its model reads anything else. #}
 {% macro _source_relation(node) %}
     {% set sources = collapsing._sources_of(node) %}
-    {% for read in sources if collapsing._is_projection(read) %}
+    {% if sources | length != 1 or collapsing._is_projection(sources[0]) %}
         {% do collapsing._raise(
-            node.name, "it reads the projection '" ~ read.name ~ "', and a projection reads a ledger: aggregate"
-            ~ " collapsing.final(ref('" ~ read.name ~ "')) in a view"
-        ) %}
-    {% endfor %}
-    {% if sources | length != 1 %}
-        {% do collapsing._raise(
-            node.name, 'a projection reads exactly one ledger (a model whose settings say how its rows collapse), through ref();'
-            ~ ' it reads ' ~ (node.depends_on.nodes | map('replace', 'model.', '') | join(', ') or 'none')
+            node.name, 'a projection reads exactly one ledger (a model whose settings say how its rows collapse), through ref(): sums of'
+            ~ ' sums are a view over final of a projection. It reads '
+            ~ (node.depends_on.nodes | map('replace', 'model.', '') | join(', ') or 'none')
         ) %}
     {% endif %}
     {% set ledger = sources[0] %}
@@ -151,8 +146,7 @@
 
 {# Returns the last batch of a ledger, a handle, that `reader`, a projection's node, has read; none where it has to be rebuilt. #}
 {% macro _valid_watermark(reader, ledger) %}
-    {% set relation = collapsing._relation_if_any(reader) %}
-    {% set own = collapsing._table(relation) if relation is not none else none %}
+    {% set own = collapsing._table_of(reader) %}
     {% set is_of_ledger = own is not none and collapsing._property(own, 'ledger') == ledger.identity %}
     {% if not is_of_ledger or own.compacted is none or ledger.compacted is none %}{{ return(none) }}{% endif %}
     {{ return(own.last if ledger.compacted <= own.last and own.last <= ledger.last else none) }}

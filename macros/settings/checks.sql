@@ -80,13 +80,12 @@
 
 {# Raises an error if a setting that the engine needs is missing, or one that it ignores is given. #}
 {% macro _check_engine(settings, given) %}
-    {% if settings.is_signed and settings.engine not in collapsing._signed_engine_names() %}
+    {% set engine, name = collapsing._engine(settings), settings.engine ~ (' with input: signed' if settings.is_signed else '') %}
+    {% if settings.is_signed and 'sign' not in engine.needs %}
         {% do collapsing._raise(
-            settings.model, "setting 'input: signed' is for the engines " ~ collapsing._signed_engine_names() | join(' and ') ~ '; ' ~ settings.engine
-            ~ ' has no cancel rows'
+            settings.model, "setting 'input: signed' is for the engines collapsing and versioned_collapsing; " ~ settings.engine ~ ' has no cancel rows'
         ) %}
     {% endif %}
-    {% set engine, name = collapsing._engine(settings), settings.engine ~ (' with input: signed' if settings.is_signed else '') %}
     {% for setting in ['key'] + engine.needs if not settings[setting] %}
         {% do collapsing._raise_setting(
             settings.model, setting,

@@ -31,25 +31,20 @@
 {% endmacro %}
 
 
-{# Returns 'ledger' or 'projection', by the settings of a node. Raises an error that names the model if it is neither. #}
-{% macro _kind_of(node, asked_by) %}
+{# Returns 'ledger' or 'projection', by the settings of a node. Raises an error if it is neither, or not what is `wanted`. #}
+{% macro _kind_of(node, asked_by, wanted=none) %}
     {% set kind = collapsing._kind_if_any(node) %}
     {{ collapsing._raise(
         node.name if node is not none else '?',
         asked_by ~ " needs a model with settings in config(meta={'collapsing': {...}}), and "
         ~ ('this one has none' if node is not none else 'what it is given is no model of this project')
     ) if kind is none }}
-    {{ collapsing._raise(node.name, collapsing._no_call(node)) if not collapsing._is_built_here(node) }}
+    {{ collapsing._raise(
+        node.name, "it has settings in config(meta={'collapsing': {...}}), but its SQL does not call collapsing." ~ kind ~ '(...): dbt builds it as a '
+        ~ node.config.materialized
+    ) if not collapsing._is_built_here(node) }}
+    {{ collapsing._raise(node.name, asked_by ~ ' needs a ' ~ wanted ~ '; this is a ' ~ kind) if wanted and kind != wanted }}
     {{ return(kind) }}
-{% endmacro %}
-
-
-{# Returns in words what is wrong with a model that has settings and does not call the macro that they are for. #}
-{% macro _no_call(node) %}
-    {{ return(
-        "it has settings in config(meta={'collapsing': {...}}), but its SQL does not call collapsing." ~ collapsing._kind_if_any(node)
-        ~ '(...): dbt builds it as a ' ~ node.config.materialized
-    ) }}
 {% endmacro %}
 
 
@@ -100,9 +95,7 @@
     {% if node is none %}
         {% do collapsing._raise(relation, asked_by ~ ' needs a ledger, and this is no model of this project') %}
     {% endif %}
-    {% if collapsing._kind_of(node, asked_by) != 'ledger' %}
-        {% do collapsing._raise(node.name, asked_by ~ ' needs a ledger; this is a projection') %}
-    {% endif %}
+    {% do collapsing._kind_of(node, asked_by, 'ledger') %}
     {{ return(node) }}
 {% endmacro %}
 
@@ -169,13 +162,13 @@
 
 {#
     Returns the graph's nodes of the models that an operation is asked about: one by its name, several by a list of names, or where nothing is given
-    all of the project that are of these `kinds`, in order of their names.
+    all ledgers of the project, in order of their names.
 #}
-{% macro _asked_models(operation, asked, kinds) %}
+{% macro _asked_models(operation, asked) %}
     {% set found = [] %}
     {% if asked is none %}
         {% for node in graph.nodes.values() if collapsing._is_built_here(node)
-            and collapsing._kind_of(node, operation) in kinds %}
+            and collapsing._kind_of(node, operation) == 'ledger' %}
             {% do found.append(node) %}
         {% endfor %}
         {{ return(found | sort(attribute='name')) }}

@@ -45,16 +45,11 @@
 {% macro _check_names_of_columns(model_name, names) %}
     {% set seen = [] %}
     {% for name in names %}
-        {% if name is not string or name == '' or '`' in name %}
+        {% if name is not string or name == '' or '`' in name or name.lower().startswith('ledger_') or name.lower() in seen %}
             {% do collapsing._raise(
-                model_name, 'the name of a group or a measure must be text without a backtick; given: ' ~ collapsing._shown(name)
+                model_name, 'the name of a group or a measure must be text without a backtick that does not begin with ledger_, and differ from the others'
+                ~ ' in more than upper and lower case; given: ' ~ collapsing._shown(name)
                 ~ (', as YAML reads names such as no, on or 2024 that have no quotes' if name is not string else '')
-            ) %}
-        {% elif name.lower().startswith('ledger_') %}
-            {% do collapsing._raise(model_name, "the name '" ~ name ~ "' begins with ledger_: such names are reserved for the package") %}
-        {% elif name.lower() in seen %}
-            {% do collapsing._raise(
-                model_name, "two groups or measures are named '" ~ name ~ "': Spark does not distinguish upper and lower case"
             ) %}
         {% endif %}
         {% do seen.append(name.lower()) %}

@@ -103,12 +103,6 @@
 {% endmacro %}
 
 
-{# Returns a subquery without rows that has the columns given, [{name, dtype}]. #}
-{% macro _no_rows(columns) %}
-    {{ return('(' ~ collapsing._row_of_nulls(columns) ~ ' where false)') }}
-{% endmacro %}
-
-
 {# Returns SQL for the number that a sign or a mark of deletes stands for, of whatever type; NULL, in ANSI mode too, for none. #}
 {% macro _as_number(column) %}
     {{ return('try_cast(' ~ adapter.quote(column) ~ ' as double)') }}

@@ -50,34 +50,9 @@
 {% endmacro %}
 
 
-{# Returns whether literals of a type bound a range of keys: on text they would not, where its bytes are not UTF-8. #}
-{% macro _is_bounded_type(dtype) %}
-    {{ return(collapsing._integer_bits(dtype) is not none or dtype.startswith('decimal')) }}
-{% endmacro %}
-
-
-{# Returns whether a type is text. #}
-{% macro _is_text_type(dtype) %}
-    {{ return(dtype.startswith(('string', 'varchar', 'char'))) }}
-{% endmacro %}
-
-
 {# Returns whether a type is one of whole numbers. #}
 {% macro _is_integer(dtype) %}
     {{ return(dtype in ['tinyint', 'smallint', 'int', 'bigint']) }}
-{% endmacro %}
-
-
-{# Returns how many digits a decimal type has after the point, none for another type. #}
-{% macro _scale_of(dtype) %}
-    {% set found = modules.re.search('^decimal\\(\\d+,\\s*(\\d+)', dtype) %}
-    {{ return(found.group(1) | int if found else none) }}
-{% endmacro %}
-
-
-{# Returns whether a type is text with a collation, or has such text in it. #}
-{% macro _has_collation(dtype) %}
-    {{ return(' collate ' in dtype | lower) }}
 {% endmacro %}
 
 

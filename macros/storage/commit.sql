@@ -1,10 +1,10 @@
 {#
     Appends one number to a table, written out of sight and then published in one act. It stands on what `table` has listed: if another
-    commit came first, an error says so and nothing has changed.
+    commit came first, an error says so and nothing has changed. A compacted batch, whose number is negative, makes garbage, which goes.
 
     rows         query of the table's columns but ledger_batch
     empties      numbers that plain parquet takes empty in the same act
-    begins       f, of a ledger's first commit: it takes -f and f too
+    begins       f, of a ledger's first commit: it takes -f too, on plain parquet also f
     reads        numbers of the table that must still be there, by default those that are visible
     source       {table, numbers, least} of what the rows of a projection were read from: the numbers must still be there, none of them below `least`
     beside_runs  whether numbers may have come above those listed: an optimize changes no state
@@ -20,6 +20,7 @@
         {% set numbers = reads if reads is not none else collapsing._visible_numbers(table) %}
         {% do collapsing._commit_parquet(table, number, rows, taken, numbers, source, beside_runs) %}
     {% endif %}
+    {% if number < 0 and table.compacted is not none %}{% do collapsing._drop_garbage(table, compacted=-number) %}{% endif %}
 {% endmacro %}
 
 

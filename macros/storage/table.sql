@@ -83,12 +83,11 @@
 
 
 {# Returns SQL that is true for the rows of a table that are visible, in the numbers listed and up to `upto` if that is given. #}
-{% macro _sql_is_visible(table, upto=none, of=none) %}
+{% macro _sql_is_visible(table, upto=none) %}
     {% if table.compacted is none %}{{ return('false') }}{% endif %}
-    {% set number = (of ~ '.' if of else '') ~ 'ledger_batch' %}
     {{ return(
-        '(' ~ number ~ ' = ' ~ -table.compacted ~ ' or ' ~ number ~ ' > ' ~ table.compacted ~ ')'
-        ~ (' and ' ~ number ~ ' <= ' ~ upto if upto is not none else '')
+        '(ledger_batch = ' ~ -table.compacted ~ ' or ledger_batch > ' ~ table.compacted ~ ')'
+        ~ (' and ledger_batch <= ' ~ upto if upto is not none else '')
     ) }}
 {% endmacro %}
 
@@ -130,7 +129,8 @@
     {% do collapsing._execute(collapsing._create_statement(
         'create or replace table' if is_replaced else 'create table', relation, format, columns, properties
     )) %}
-    {% do collapsing._add_to_cache(relation) %}
+    {#- so that load_relation finds it; dbt_created: without it dbt 1 compares names case-sensitively -#}
+    {% do adapter.cache_added(relation.incorporate(type='table', dbt_created=true)) if load_relation(relation) is none %}
     {#- dbt-spark would take a table without file_format for Delta -#}
     {% if format == 'delta' %}{% do persist_constraints(relation, model) %}{% endif %}
     {#- a number that another run has committed to it since refuses the first commit -#}
@@ -158,7 +158,7 @@
 
 {#
     Returns the properties that a format needs. Iceberg would send all of a batch to one task, and has row groups eight times as large as
-    lookups want; Delta keeps statistics of the first 32 columns alone, and the package's come last.
+    lookups want; Delta keeps statistics of the first 32 columns alone, fields of structs counted, and the package's come last.
 #}
 {% macro _format_properties(format, columns) %}
     {% if format == 'iceberg' %}{{ return({
@@ -169,7 +169,8 @@
         and modules.re.match('(?:(?:tinyint|smallint|int|bigint|float|double|date|timestamp|timestamp_ntz|string)$|decimal)', column.dtype) %}
         {% do counted.append(adapter.quote(column.name)) %}
     {% endfor %}
-    {{ return({'delta.dataSkippingStatsColumns': counted | join(',')} if format == 'delta' and columns | length > 32 else {}) }}
+    {% set fields = columns | length + (columns | map(attribute='dtype') | join).count(':') %}
+    {{ return({'delta.dataSkippingStatsColumns': counted | join(',')} if format == 'delta' and fields > 32 else {}) }}
 {% endmacro %}
 
 

@@ -3,13 +3,7 @@
 {{- instead or '' -}}
 {%- if execute and not instead -%}
     {%- set node = collapsing._model_of(model) -%}
-    {%- if collapsing._kind_of(node, 'the test equals_recompute') != 'projection' -%}
-        {%- do collapsing._raise(node.name, 'the test equals_recompute is for a projection; this is a ledger') -%}
-    {%- endif -%}
-    {%- set settings = collapsing._projection_settings(node) -%}
-    {%- do collapsing._check_no_only_in(
-        'equals_recompute', node, settings.group_by | list + settings.measures | map(attribute='name') | list
-    ) -%}
+    {%- do collapsing._kind_of(node, 'the test equals_recompute', 'projection') -%}
     {%- set tolerance = float_tolerance | float(-1) -%}
     {%- if not 0 <= tolerance < 1 -%}
         {%- do collapsing._raise(

@@ -13,7 +13,6 @@
         ~ collapsing._shown(columns)
     ) -%}
 {%- endif -%}
-{%- do collapsing._check_no_only_in('equals_seed', node, compared) -%}
 {%- for column in known if column.name | lower in compared | map('lower') | list and not collapsing._is_comparable(column.dtype) -%}
     {%- do collapsing._raise(
         node.name, "the test equals_seed cannot compare the column '" ~ column.name ~ "' of type " ~ column.dtype

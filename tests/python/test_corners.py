@@ -36,7 +36,7 @@ LOADED_AT = "timestampadd(day, block - 1, timestamp'0001-01-01') as loaded_at"
 # states that are asked for and are not there, of `timed` and its projection, and what is said of them
 MISSING = {
     "final(ref('timed'), as_of=3)": "final has no state as_of=3 yet: the last batch is 2",
-    "final(ref('sums_of_timed'), as_of=1)": "as_of is for ledgers",
+    "final(ref('sums_of_timed'), as_of=1)": "and what is read a ledger; given: 1 of a projection",
 }
 
 FILES = {
@@ -92,6 +92,10 @@ FILES = {
     "models/equals.sql": model("ledger(ref('stg_equals'))", BY_ARRIVAL | {"combine": {"v": "old.v + new.v"}}),
     "models/live_equals.sql": VIEW + "select v from {{ collapsing.final(ref('equals')) }}",
     "models/decided_equals.sql": "select decision from {{ collapsing.decisions(ref('equals'), ref('stg_equals')) }}",
+    "models/stg_tags.sql": f"{VIEW}select 1 as id, 1 as position, map('v', block) as tags, block from values (1), (2)"
+    " as t (block) where block <= {{ var('upto', 9) }}",
+    "models/tagged.sql": model("ledger(ref('stg_tags'))", BY_ARRIVAL | {"engine": "replacing"}),
+    "models/live_tagged.sql": VIEW + "select tags['v'] from {{ collapsing.final(ref('tagged')) }}",
     **{f"models/missing_{n}.sql": f"{VIEW}select * from {{{{ collapsing.{call} }}}}" for n, call in enumerate(MISSING)},
 }
 
@@ -300,3 +304,9 @@ def test_an_equal_event_is_combined_and_said_to_be_applied(corners) -> None:
     corners.run("run", "--select", "stg_equals", "equals", "decided_equals", variables={"upto": 2})
     assert corners.rows("select v from live_equals") == [(10,)]
     assert corners.rows("select decision from decided_equals") == [("applied",), ("applied",)]
+
+
+def test_a_row_that_differs_in_a_map_alone_replaces_the_one_before(corners) -> None:
+    corners.run("run", "--select", "stg_tags", "tagged", "live_tagged", variables={"upto": 1})
+    corners.run("run", "--select", "stg_tags", "tagged", variables={"upto": 2})
+    assert corners.rows("select * from live_tagged") == [(2,)]

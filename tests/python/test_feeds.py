@@ -1,8 +1,9 @@
-"""The feeds of docs/recipes.md and docs/guides/debezium.md, folded by the SQL and the settings that the pages print."""
+"""The feeds and recipes of docs/recipes.md and docs/guides/debezium.md, by the SQL and the settings that the pages print."""
 
 from __future__ import annotations
 
 import ast
+import json
 import re
 from dataclasses import dataclass
 from functools import partial
@@ -51,6 +52,8 @@ NUMBERS = {kind: _cells(kind)[1][0] for kind in ("`'9999'`", "Postgres positions
 BINLOG = NUMBERS["binlog names"]
 POSTGRES = _printed("-- in the stage; the schema of source has")
 SEQUENCE = ast.literal_eval(re.search(r"The version is `(\[.*?\])`", RECIPES)[1])
+HOOK = re.search(r'pre_hook="(.*)"', RECIPES)[1]
+TABLE = re.search(r"create table landing\.orders .*", RECIPES)[0]
 EPOCHS = ast.literal_eval(re.search(r"by the time of the change, `(\[.*?\])`", RECIPES)[1])
 SQL_SERVER, DMS, MONGO, KAFKA = "SQL Server's change tables", "AWS DMS", "MongoDB change streams", "a Kafka topic with a key"
 SETTINGS = {"key": "id", "is_deleted": "is_deleted", "block": "_block"}
@@ -243,14 +246,13 @@ SNAPSHOTS = {
     "2026-03-03": {1: 12, 3: 30, 4: 40},
     "2026-03-02": {1: 11, 2: 20, 4: 40},
 }
-# {run: lines of a file}
+# {run: lines of a file}, of which the page has JSON and CSV
+ORDER = ("order_id", "updated_at", "shop", "amount", "is_deleted")
 ORDERS = {
-    1: (
-        '{"order_id": 1, "updated_at": "2026-03-01 10:00:00", "shop": "north", "amount": 5.5, "is_deleted": false}',
-        '{"order_id": 2, "updated_at": "2026-03-01 11:00:00", "shop": "south", "amount": 7, "is_deleted": false}',
-    ),
-    2: ('{"order_id": 1, "updated_at": "2026-03-01 12:00:00", "is_deleted": true}',),
+    1: ((1, "2026-03-01 10:00:00", "north", 5.5, False), (2, "2026-03-01 11:00:00", "south", 7, False)),
+    2: ((1, "2026-03-01 12:00:00", None, None, True), (3, "2026-03-01 12:00:00", "east", 3, False)),
 }
+LIVE_ORDERS = {2: "south, 7.00, 2026-03-01 11:00:00", 3: "east, 3.00, 2026-03-01 12:00:00"}
 # file, run, [op, id, value, second]. The full load has the time of its copy, which is later than that of a change; key 2 is
 # changed twice in a second, key 3 in a second that two files share.
 OF_DMS = [
@@ -266,8 +268,39 @@ TRUTH = {
     "users": {"u": "Ada L., ada@x", "v": "Bob, -", "w": "Cid II, -"},
     "records": {1: "f", 3: "d"},
     "products": SNAPSHOTS["2026-03-03"],
-    "orders": {2: "south, 7.00, 2026-03-01 11:00:00"},
+    **dict.fromkeys(("orders", "csv_orders", "writers"), LIVE_ORDERS),
+    "regions": {"warm": "2, 10.00"},
+    "history": {
+        "1, 2026-03-01 10:00:00": "north, 5.50, 2026-03-01 12:00:00",
+        "2, 2026-03-01 11:00:00": "south, 7.00",
+        "3, 2026-03-01 12:00:00": "east, 3.00",
+    },
+    "departures": {"JFK, 2026-03-01": "3, 40, 8.0", "LGA, 2026-03-01": "1"},
 }
+SHOPS = "('north', 'cold'), ('south', 'warm'), ('east', 'warm') as t (shop, region)"
+# flights of an hour, the worst delay, the sum of delays, and how many have departed
+HOURS = """
+    ('JFK', timestamp'2026-03-01 10:00:00', 2, 40, 30, 2), ('JFK', timestamp'2026-03-01 11:00:00', 1, -6, -6, 1),
+    ('LGA', timestamp'2026-03-01 10:00:00', 1, null, null, 0) as t (origin, hour, flights, worst, delay, departed)
+"""
+# What the page composes from ledgers, projections and views.
+COMPOSED = (
+    *("orders_by_shop_projection", "orders_by_shop", "orders_by_region", "stg_orders_0", "orders_0_ledger", "orders"),
+    *("departures_by_day", "order_versions_ledger", "order_versions"),
+)
+
+
+def _composed() -> dict[str, str]:
+    """Return the models of COMPOSED, and those that the page names beside them."""
+    printed = _models(RECIPES, *COMPOSED) | {
+        "models/shops.sql": f"{VIEW}select * from values {SHOPS}",
+        "models/departures_by_hour.sql": f"{VIEW}select * from values {HOURS}",
+    }
+    files = {path.replace("models", "models/composed"): text for path, text in printed.items()}
+    for name in ("stg_orders_0", "orders_0_ledger"):
+        text = files[f"models/composed/{name}.sql"]
+        files[f"models/composed/{name.replace('0', '1')}.sql"] = text.replace("= 0", "= 1").replace("orders_0", "orders_1")
+    return files
 
 
 def _files(landing: Path) -> dict[str, str]:
@@ -275,9 +308,12 @@ def _files(landing: Path) -> dict[str, str]:
     files = {path: text for name, feed in FEEDS.items() for path, text in feed.files(name).items()} | _of_texts()
     files["models/stg_dms.sql"] = VIEW + (
         f"select id, value, {_cells(DMS)[1][1]} as streamed, ts, {_cells(DMS)[1][2]} as file, {_cells(DMS)[1][3]} as row, "
-        f"{_deletes(DMS)}, _metadata.file_name as _block from feeds.dms"
+        f"{_deletes(DMS)}, _metadata.file_name as _block from feeds.landed_dms"
     )
-    files["models/dms_ledger.sql"] = model("ledger(ref('stg_dms'))", SETTINGS | {"version": _version(DMS)})
+    hook = HOOK.replace("orders", "dms")
+    files["models/dms_ledger.sql"] = f'{{{{ config(pre_hook="{hook}") }}}}\n' + model(
+        "ledger(ref('stg_dms'))", SETTINGS | {"version": _version(DMS)}
+    )
     patches = f"values {values(PATCHES)} as t (user_id, token, name, email, field, is_deleted, run)"
     files["models/stg_users.sql"] = (
         f"{VIEW}select * except (field, run), array(field) as removed, run as _block from {patches} {ARRIVED}"
@@ -289,19 +325,34 @@ def _files(landing: Path) -> dict[str, str]:
     files["models/records_ledger.sql"] = model(
         "ledger(ref('stg_all_records'))", SETTINGS | {"version": "updated_at", "deletes": "unversioned"}
     )
-    files |= _models(RECIPES, "users_ledger", "stg_products", "products_ledger", "stg_orders")
-    files["models/orders_ledger.sql"] = _printed("-- models/orders_ledger.sql")
-    files["models/sources.yml"] = "sources: [{name: landing, schema: feeds, tables: [{name: orders, identifier: landed_orders}]}]"
-    files |= _models(GUIDE, "stg_accounts", "accounts_ledger", "accounts")
+    files |= _models(RECIPES, "users_ledger", "stg_products", "products_ledger")
+    orders = _models(RECIPES, "stg_orders", "orders_ledger")
+    [of_csv, of_json] = re.findall(r"from_\w+", orders["models/stg_orders.sql"])
+    for path, text in orders.items():
+        files[path] = text
+        files[path.replace("orders", "csv_orders")] = text.replace("orders", "csv_orders").replace(of_json, of_csv)
+    tables = [f"{{name: {name}, identifier: landed_{name}}}" for name in ("dms", "orders", "csv_orders")]
+    files["models/sources.yml"] = f"sources: [{{name: landing, schema: feeds, tables: [{', '.join(tables)}]}}]"
+    files |= _models(GUIDE, "stg_accounts", "accounts_ledger", "accounts") | _composed()
+    order = "cast(order_id as string), concat_ws(', ', shop, amount, updated_at)"
     finals = dict.fromkeys((*FEEDS, "texts", "dms"), "cast(id as string), value") | {
         "users": "user_id, concat_ws(', ', name, coalesce(email, '-'))",
         "records": "cast(id as string), name",
         "products": "cast(product_id as string), cast(price as string)",
-        "orders": "cast(order_id as string), concat_ws(', ', shop, amount, updated_at)",
+        "orders": order,
+        "csv_orders": order,
     }
+    views = {
+        "writers": (order, "orders"),
+        "regions": ("region, concat_ws(', ', orders, amount)", "orders_by_region"),
+        "history": ("concat_ws(', ', order_id, valid_from), concat_ws(', ', shop, amount, valid_to)", "order_versions"),
+        "departures": ("concat_ws(', ', origin, day), concat_ws(', ', flights, worst, mean_delay)", "departures_by_day"),
+    }
+    read = {name: (columns, f"collapsing.final(ref('{name}_ledger'))") for name, columns in finals.items()}
+    read |= {name: (columns, f"ref('{view}')") for name, (columns, view) in views.items()}
     files["models/finals.sql"] = VIEW + "\nunion all\n".join(
-        f"select '{name}' as feed, array({columns}) as `row` from {{{{ collapsing.final(ref('{name}_ledger')) }}}}"
-        for name, columns in finals.items()
+        f"select '{name}' as feed, array({columns}) as `row` from {{{{ {relation} }}}}"
+        for name, (columns, relation) in read.items()
     )
     moved = {"`/landing": f"`{landing}", "`snapshots/": f"`{landing}/snapshots/"}
     for path, text in files.items():
@@ -316,7 +367,10 @@ def _land(landing: Path, run: int) -> None:
     accounts = re.findall(r"```json\n(.*?)```", GUIDE, re.DOTALL)
     (landing / "accounts" / f"{run}.json").write_text(accounts[run - 1])
     if run in ORDERS:
-        (landing / "orders" / f"{run}.json").write_text("\n".join(ORDERS[run]))
+        lines = [json.dumps(dict(zip(ORDER, order, strict=True))) for order in ORDERS[run]]
+        (landing / "orders" / f"{run}.json").write_text("\n".join(lines))
+        lines = [",".join("" if value is None else str(value) for value in order) for order in ORDERS[run]]
+        (landing / "csv_orders" / f"{run}.csv").write_text("\n".join(lines))
     taken_on, prices = [*SNAPSHOTS.items()][run - 1]
     snapshot = landing / "snapshots" / taken_on
     snapshot.mkdir(parents=True)
@@ -335,27 +389,29 @@ def _land(landing: Path, run: int) -> None:
 def feeds(make_project, tmp_path_factory, full: bool) -> tuple[DbtProject, list[str], list[int]]:
     """The project after three runs, with what each said of the guide's ledger, and how many orders Spark saw before and after it.
 
-    Without --full, feeds that are nothing but changes with a version are folded in one batch of two or three blocks.
+    Without --full, feeds that are nothing but changes with a version are folded in one batch of two or three blocks, and so is
+    what is composed.
     """
     landing = tmp_path_factory.mktemp("feeds") / "landing"
-    for folder in ("accounts", "orders", "dms"):
+    for folder in ("accounts", "orders", "csv_orders", "dms"):
         (landing / folder).mkdir(parents=True)
     project = make_project("feeds", _files(landing))
     project.sql("create schema if not exists feeds")
     project.sql("create table feeds.arrived (run int) using parquet")
     project.sql(
-        f"create table feeds.dms (op string, id bigint, value string, ts timestamp) using parquet location '{landing}/dms'"
+        f"create table feeds.landed_dms (op string, id bigint, value string, ts timestamp) using parquet location '{landing}/dms'"
     )
-    project.sql(f"create table feeds.landed_orders (value string) using text location '{landing}/orders'")
+    for name in ("orders", "csv_orders"):
+        table = TABLE.replace("orders", name).replace("landing.", "feeds.landed_")
+        project.sql(table.replace("'/landing", f"'{landing}"))
     said, seen = [], []
-    versioned = [f"{name}_ledger" for name in (*FEEDS, "texts")]
+    versioned = [*(f"{name}_ledger" for name in (*FEEDS, "texts", "csv_orders")), "path:models/composed"]
     ledgers = ["--select", "config.materialized:incremental_ledger"]
     later = [] if full else ["--exclude", *versioned, "finals"]
     last = ["records_ledger", "products_ledger", "accounts_ledger", *versioned, "finals"]
     for run, selected in ((1, later), (2, ledgers + later), (3, ["--select", *last])):
         _land(landing, run)
         project.sql(f"insert into feeds.arrived values ({run})")
-        project.sql("refresh table feeds.dms")
         seen += project.rows("select count(*) from feeds.landed_orders")
         result = project.invoke("run", *selected)
         assert result.success, messages_of(result)
@@ -386,4 +442,4 @@ def test_the_guide_ends_as_it_says(feeds) -> None:
 
 def test_a_refresh_shows_the_files_that_have_arrived_since(feeds) -> None:
     """By the pre_hook of the page; without it Spark goes on showing those that it has listed."""
-    assert feeds[2][:4] == [2, 2, 2, 3]
+    assert feeds[2][:4] == [2, 2, 2, 4]

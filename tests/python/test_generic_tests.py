@@ -263,7 +263,9 @@ def broken(make_project, full: bool) -> tuple[DbtProject, dict[tuple[str, str], 
     files["models/tests.yml"] = yaml_of(tests)
 
     project = make(make_project, "generic_broken", files)
-    project.sql("create table generic_broken.changing using parquet as select * from generic_broken.arrived")
+    # with a column that is named as the one that `decisions` adds
+    named = "select *, 'x' as decision from generic_broken.arrived"
+    project.sql(f"create table generic_broken.changing using parquet as {named}")
     later = [name for name in PROJECTIONS if name != "lagging"]
     project.run("run", "--exclude", *later, variables={"upto": "b1"})
     project.run("run", "--exclude", "lagging", *(["unread"] if full else []), variables={"upto": "b3"})
@@ -410,7 +412,7 @@ def test_what_a_test_is_not_for_is_refused(broken, full: bool) -> None:
         said[node.node.attached_node.rsplit(".", 1)[1]] = node.message
     if full:
         assert "'rebuilt': final has no state as_of=2: rebuilt was optimized or rebuilt later" in said.pop("of_rebuilt")
-    assert "'sound': the test equals_recompute is for a projection; this is a ledger" in said["sound"]
+    assert "'sound': the test equals_recompute needs a projection; this is a ledger" in said["sound"]
     assert "'spoilt': the test complete needs a ledger; this is a projection" in said["spoilt"]
     assert "float_tolerance of the test equals_recompute must be a number" in said["near"] and "given: much" in said["near"]
     assert "the test equals_recompute needs a model with settings" in said["stage"]

@@ -52,11 +52,11 @@ WRONG += [({"group_by": {"wrong": sql}, "measures": COUNT}, says) for sql, says 
 REFUSED = {
     "over_sales": (
         model("projection(ref('sales'))", {"group_by": ["shop"], "measures": {"n": "sum(n)"}}),
-        "it reads the projection 'sales', and a projection reads a ledger: aggregate collapsing.final(ref('sales')) in a view",
+        "sums of sums are a view over final of a projection. It reads",
     ),
     "over_stage": (
         model("projection(ref('stage'))", {"group_by": [], "measures": COUNT}),
-        "a projection reads exactly one ledger (a model whose settings say how its rows collapse), through ref(); it reads",
+        "a projection reads exactly one ledger (a model whose settings say how its rows collapse), through ref()",
     ),
     "of_sign": (
         model("projection(ref('signed'))", {"group_by": {"kind": "concat('sign', `version_sign`)"}, "measures": COUNT}),
@@ -64,11 +64,11 @@ REFUSED = {
     ),
     "as_of_sales": (
         VIEW + "select * from {{ collapsing.final(ref('sales'), as_of=1) }}",
-        "model 'sales': final's as_of is for ledgers; this is a projection",
+        "model 'sales': final's as_of must be the number of a batch, and what is read a ledger; given: 1 of a projection",
     ),
     "as_of_text": (
         VIEW + "select * from {{ collapsing.final(ref('events'), as_of='2013-01-01') }}",
-        "model 'events': final's as_of must be a batch number; given: \"2013-01-01\"",
+        "model 'events': final's as_of must be the number of a batch, and what is read a ledger; given: \"2013-01-01\"",
     ),
 }
 REFUSED |= {

@@ -32,7 +32,6 @@ RETURN_WORDS = {
     "_column_changes",
     "_instead_of_test",
     "_line_of",
-    "_no_call",
     "_preview_of_ledger",
     "_preview_of_projection",
     "_projection_act",

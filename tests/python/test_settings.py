@@ -59,7 +59,7 @@ WRONG_SETTINGS = {
     "quoted_name": (
         "projection(ref('good'))",
         {"group_by": ["id"], "measures": {"a`b": "count(*)"}},
-        'the name of a group or a measure must be text without a backtick; given: "a`b"',
+        'in more than upper and lower case; given: "a`b"',
     ),
     "combined_parts": (
         "ledger(ref('stage'))",
@@ -186,7 +186,7 @@ WRONG_SETTINGS = {
     "same_name": (
         "projection(ref('good'))",
         {"group_by": ["id"], "measures": {"id": "sum(id)"}},
-        "two groups or measures are named 'id': Spark does not distinguish",
+        'differ from the others in more than upper and lower case; given: "id"',
     ),
     "two_groups": (
         "projection(ref('good'))",
@@ -203,7 +203,11 @@ WRONG_SETTINGS = {
         LEDGER | {"block": "labels"},
         "setting 'block' must be a column of a type that has one text for each value; given: labels, which is array<string>",
     ),
-    "our_name": ("projection(ref('good'))", {"group_by": [], "measures": {"ledger_x": "sum(id)"}}, "begins with ledger_"),
+    "our_name": (
+        "projection(ref('good'))",
+        {"group_by": [], "measures": {"ledger_x": "sum(id)"}},
+        'that does not begin with ledger_, and differ from the others in more than upper and lower case; given: "ledger_x"',
+    ),
     "of_winners": (
         "projection(ref('winners'))",
         {"group_by": [], "measures": {"n": "count(*)"}},
@@ -212,13 +216,12 @@ WRONG_SETTINGS = {
     "of_sums": (
         "projection(ref('sums'))",
         {"group_by": [], "measures": {"n": "count(*)"}},
-        "it reads the projection 'sums', and a projection reads a ledger",
+        "sums of sums are a view over final of a projection. It reads ",
     ),
     "of_stage": (
         "projection(ref('stage'))",
         {"group_by": [], "measures": {"n": "count(*)"}},
-        "a projection reads exactly one ledger (a model whose settings say how its rows collapse), through ref(); it reads "
-        "wrong_settings.stage",
+        "view over final of a projection. It reads wrong_settings.stage",
     ),
     "by_name": ("ledger('stage')", LEDGER, "ledger takes a relation, such as ref('stage'); given: \"stage\""),
     "sums_by_name": (
@@ -266,21 +269,26 @@ WRONG_SETTINGS = {
 }
 
 
+# Functions that SQL of a row must not call, those that can be written without parentheses first.
+BARE = ("current_date", "current_time", "current_timestamp", "localtimestamp", "current_user", "session_user", "user")
+CALLED = (
+    *("rand", "randn", "random", "uuid", "shuffle", "uniform", "randstr", "monotonically_increasing_id", "spark_partition_id"),
+    *("now", "curdate", "current_timezone", "current_catalog", "current_database", "current_schema", "version"),
+    *("input_file_name", "input_file_block_start", "input_file_block_length", "aes_encrypt", "over"),
+    *("explode", "explode_outer", "posexplode", "posexplode_outer", "inline", "inline_outer", "stack"),
+)
+
 # SQL of a group that is not the same whenever it is evaluated, or is none over the row: what the error says of it
 WRONG_GROUPS = {
-    "rand()": "It must not use rand; given: rand()",
+    **{f"{name}(id)": f"It must not use {name}; given" for name in CALLED},
+    **{name: f"It must not use {name} (write a column of that name in backticks); given" for name in BARE},
     "transform(array(id), x -> UUID ())": "It must not use UUID",
-    "input_file_name()": "It must not use input_file_name",
     "_metadata.file_path": "It must not use _metadata",
     "row_number() over (order by id)": "It must not use over",
-    "explode(array(id))": "It must not use explode",
     "id in (select 1)": "It must not use select",
-    "current_date": "It must not use current_date (write a column of that name in backticks); given: current_date",
     "datediff(now(), day)": "It must not use now",
     "case -- it's late\n when day < current_date() then 'late' end": "It must not use current_date",
     "unix_timestamp()": "It must not use unix_timestamp",
-    "current_user()": "It must not use current_user",
-    "aes_encrypt(label, '0000111122223333')": "It must not use aes_encrypt",
     "good.ledger_sign": "It must not use ledger_sign",
     "`ledger_block`": "It must not use ledger_block",
     "hash(*)": "It must not use (*",
@@ -293,7 +301,7 @@ WRONG_GROUPS = {
 }
 # Of groups and measures that are wrong for a reason that another one shows, --full has the rest.
 LATER = (
-    *("transform(array(id), x -> UUID ())", "datediff(now(), day)", "current_user()", "label -- of the row"),
+    *("transform(array(id), x -> UUID ())", "datediff(now(), day)", "label -- of the row"),
     *("max(struct(id, map(id, id)))", "max(make_interval(id))", "min(null)", "avg(date_add(day, 1))", "sum(make_interval(id))"),
     *("min(*)", "count(distinct *)", "count(distinct)", "sum(distinct id)"),
 )
@@ -383,6 +391,7 @@ def wrong_settings(make_project, full: bool):
         "models/final_by_name.sql": "select * from {{ collapsing.final('good') }}",
         "models/decided_alone.sql": "select * from {{ collapsing.decisions(ref('good')) }}",
         "models/decided_floating.sql": "select * from {{ collapsing.decisions(ref('good'), ref('floating')) }}",
+        "models/decided_twice.sql": "select * from {{ collapsing.decisions(ref('good'), ref('stage')) }}",
         "models/ahead.sql": "select * from {{ collapsing.changes(ref('good'), after=99) }}",
         "models/nothing_kept.sql": "select * from {{ collapsing.change_feed(ref('stage')) }}",
         "models/kept_badly.sql": "select * from {{ collapsing.change_feed(ref('stage'), keep=5) }}",
@@ -444,10 +453,14 @@ def test_final_and_changes_refuse_what_they_cannot_read(wrong_settings) -> None:
     assert "change_feed needs 'keep'" in wrong_settings["nothing_kept"] and "position; given: 5" in wrong_settings["kept_badly"]
     assert "decisions reads the stage 'floating', which is ephemeral: make it a view" in wrong_settings["decided_floating"]
     assert "decisions takes a relation, such as ref('orders'); given: nothing" in wrong_settings["decided_alone"]
-    assert 'as_of must be a batch number; given: "monday"' in wrong_settings["wrong_as_of"]
-    assert "final's as_of is for ledgers; this is a projection" in wrong_settings["sums_as_of"]
+    assert "model 'good': the stage's column 'decision' has the name of what decisions adds" in wrong_settings["decided_twice"]
+    assert 'as_of must be the number of a batch, and what is read a ledger; given: "monday"' in wrong_settings["wrong_as_of"]
+    assert "given: 1 of a projection: aggregate final(..., as_of) of its ledger" in wrong_settings["sums_as_of"]
     assert "changes needs 'after'" in wrong_settings["wrong_after"]
-    assert "this is a ledger without the setting 'partition_by'" in wrong_settings["no_partitions"]
+    assert (
+        "or, of a ledger with the setting 'partition_by', false: then each partition has a winner; given: false"
+        in wrong_settings["no_partitions"]
+    )
     assert "decisions needs a ledger; this is a projection" in wrong_settings["decided_sums"]
 
 

@@ -136,7 +136,7 @@ def test_what_status_cannot_tell_is_an_error(status, capsys, full: bool) -> None
 
 
 WRONG_OF_OPTIMIZE = [
-    ({"model": "by_id"}, "model 'by_id': optimize needs a ledger; this is a projection, which merges in its own runs"),
+    ({"model": "by_id"}, "model 'by_id': optimize needs a ledger; this is a projection"),
     ({"keep_batches": -1}, "optimize's keep_batches must be a number of batches, 0 or more; given: -1"),
     ({"dry_run": "yes"}, "optimize's dry_run must be true or false; given: yes"),
 ]
