@@ -2,7 +2,8 @@
     'key': 'order_id',
     'version': 'updated_at',
     'is_deleted': 'is_deleted',
-    'block': '_block'
+    'block': '_block',
+    'optimize_after': 100
 }}) }}
 
 {{ collapsing.ledger(ref('stg_orders')) }}

@@ -4,7 +4,8 @@
     'version': '_version',
     'sign': 'sign',
     'deletes': 'unversioned',
-    'block': '_block'
+    'block': '_block',
+    'optimize_after': 100
 }}) }}
 
 {{ collapsing.ledger(ref('complex_key_stage')) }}

@@ -4,7 +4,8 @@
     'version': 'updated_at',
     'sign': 'sign',
     'deletes': 'unversioned',
-    'block': '_block'
+    'block': '_block',
+    'optimize_after': 100
 }}) }}
 
 {{ collapsing.ledger(ref('example4_stage')) }}

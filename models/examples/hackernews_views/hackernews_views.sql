@@ -4,7 +4,8 @@
     'key': ['id', 'author'],
     'sign': 'sign',
     'order_by': 'position',
-    'block': '_block'
+    'block': '_block',
+    'optimize_after': 100
 }}) }}
 
 {{ collapsing.ledger(ref('hackernews_views_stage')) }}

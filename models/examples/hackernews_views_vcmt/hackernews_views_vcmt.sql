@@ -4,7 +4,8 @@
     'key': ['id', 'author'],
     'version': 'version',
     'sign': 'sign',
-    'block': '_block'
+    'block': '_block',
+    'optimize_after': 100
 }}) }}
 
 {{ collapsing.ledger(ref('hackernews_views_vcmt_stage')) }}

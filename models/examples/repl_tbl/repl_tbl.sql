@@ -2,7 +2,8 @@
     'engine': 'replacing',
     'key': 'key',
     'version': 'ts',
-    'block': '_block'
+    'block': '_block',
+    'optimize_after': 100
 }}) }}
 
 {{ collapsing.ledger(ref('repl_tbl_stage')) }}

@@ -4,7 +4,8 @@
     'key': 'UserID',
     'sign': 'Sign',
     'order_by': 'position',
-    'block': '_block'
+    'block': '_block',
+    'optimize_after': 100
 }}) }}
 
 {{ collapsing.ledger(ref('uact_stage')) }}

@@ -4,7 +4,8 @@
     'key': 'UserID',
     'version': 'Version',
     'sign': 'Sign',
-    'block': '_block'
+    'block': '_block',
+    'optimize_after': 100
 }}) }}
 
 {{ collapsing.ledger(ref('uact_versioned_stage')) }}

@@ -1,7 +1,8 @@
 {{ config(meta={'collapsing': {
     'engine': 'deduplicating',
     'key': ['customer_id', 'changed_at'],
-    'block': '_block'
+    'block': '_block',
+    'optimize_after': 100
 }}) }}
 
 {{ collapsing.ledger(ref('customers_stage')) }}
