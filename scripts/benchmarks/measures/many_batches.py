@@ -1,7 +1,8 @@
-"""Reading a projection that has read few and many batches of its ledger, with the same groups."""
+"""A run of a ledger after few and after many batches that no optimize has compacted, and reading a projection of it."""
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from rich.progress import track
@@ -23,9 +24,9 @@ ROWS_OF_A_BATCH, GROUPS = 5_000, 1_000
 
 
 def run(bench: Bench, results: Results) -> None:
-    """Compare the readings.
+    """Compare readings, then runs.
 
-    The ledger's later batches are written straight into its table: only the projection's runs are what is measured here.
+    The ledger's later batches are written straight into its table, each a file of rows and one of a note, as a run writes them.
     """
     batches = results.setting["batches"]
     bench.sql("create table added (id bigint, version int, amount bigint, load string) using parquet")
@@ -36,7 +37,8 @@ def run(bench: Bench, results: Results) -> None:
             bench.sql(
                 f"insert overwrite table {name} partition (ledger_batch = {number}) select /*+ coalesce(1) */ "
                 f"id + {number * ROWS_OF_A_BATCH}, 1, id % 97, cast(1 as tinyint), 'load {number}', cast(null as string) "
-                f"from range({ROWS_OF_A_BATCH})"
+                f"from range({ROWS_OF_A_BATCH}) union all select /*+ coalesce(1) */ null, null, null, 0, 'load {number}', "
+                f"""'{{"kind":"block","batch":{number},"rows":{ROWS_OF_A_BATCH}}}' from range(1)"""
             )
             bench.run(f"{name}_sums")
         rows = bench.sql(f"select sum(orders), count(*) from read_{name}")[0]
@@ -48,3 +50,12 @@ def run(bench: Bench, results: Results) -> None:
         f"{FEW} batches": lambda: bench.sql(read.format("young")),
     }
     compare(bench, results, f"Reading a projection of {GROUPS:,} groups", ways, same_answer=False)
+
+    versions = count(2)
+
+    def land() -> None:
+        version = next(versions)
+        bench.sql(f"insert into added select id, {version}, id % 89, 'late {version}' from range({ROWS_OF_A_BATCH})")
+
+    ways = {f"{batches:,} batches": lambda: bench.run("old"), f"{FEW} batches": lambda: bench.run("young")}
+    compare(bench, results, f"A run of a ledger with {ROWS_OF_A_BATCH:,} changed keys", ways, before=land, same_answer=False)
