@@ -77,7 +77,7 @@
     {% if table.format != collapsing._file_format(this) %}
         {% do changes.other.append('its file_format was ' ~ table.format ~ ' and is ' ~ collapsing._file_format(this)) %}
     {% endif %}
-    {% for column in table.columns %}
+    {% for column in table.columns if table.format == collapsing._file_format(this) %}
         {% set dtype = types.get(column.name | lower) %}
         {% if dtype is none and column.name | lower in staged %}
             {% do changes.other.append("'" ~ column.name ~ "' would not be kept any more, now that a setting names it") %}

@@ -16,7 +16,7 @@
         'order': version,
         'last_arrival': true,
         'last_state': (version ~ ', ' if version else '') ~ 'ledger_batch desc, ledger_place desc',
-        'applies': not_older if settings.combine else 'not {same_content} and ' ~ not_older,
+        'applies': not_older if settings.combine else 'not ({same_content}) and ' ~ not_older,
         'sequence': settings.version + ['ledger_arrival'],
         'in_sequence': 'old.ledger_sign is null or ' ~ collapsing._compares(settings, 'new', '>=', 'old') if version else 'true',
         'otherwise': 'superseded',

@@ -212,14 +212,14 @@ classified as (
 {% endmacro %}
 
 
-{# Returns the engine's rule by which a row applies, given its key's last state. A row with a map differs from any other. #}
+{# Returns the engine's rule by which a row applies, given its key's last state. An upsert with a map differs from any other. #}
 {% macro _applies(engine, settings, columns) %}
     {% set kept = collapsing._kept_columns(columns, settings) %}
     {% set comparable, content = collapsing._comparable_columns(kept), collapsing._content_columns(settings, columns) %}
     {% set has_map = comparable | length < kept | length %}
     {{ return(
         engine.applies | replace('{same_row}', 'false' if has_map else collapsing._equals_last_state(comparable))
-        | replace('{same_content}', 'false' if has_map else collapsing._equals_last_state(content))
+        | replace('{same_content}', ('incoming.ledger_delete and ' if has_map else '') ~ collapsing._equals_last_state(content))
     ) }}
 {% endmacro %}
 

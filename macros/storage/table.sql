@@ -169,7 +169,8 @@
         and modules.re.match('(?:(?:tinyint|smallint|int|bigint|float|double|date|timestamp|timestamp_ntz|string)$|decimal)', column.dtype) %}
         {% do counted.append(adapter.quote(column.name)) %}
     {% endfor %}
-    {% set fields = columns | length + (columns | map(attribute='dtype') | join).count(':') %}
+    {% set structs = modules.re.findall('(?m)^struct.*', columns | map(attribute='dtype') | join('\n')) %}
+    {% set fields = columns | length + (structs | join).count(':') %}
     {{ return({'delta.dataSkippingStatsColumns': counted | join(',')} if format == 'delta' and fields > 32 else {}) }}
 {% endmacro %}
 

@@ -29,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         default="parquet",
         help="of profiles.yml: delta, iceberg and s3 may fetch jars, cluster and connect ask for scripts/cluster start",
     )
-    parser.addoption("--hive", action="store_true", help="run what is marked hive, with the tables in Hive's metastore")
+    parser.addoption("--hive", action="store_true", help="with the tables in Hive's metastore, as --full has them")
     parser.addoption(
         "--ansi", action="store_true", help="run Spark inside of the process in its ANSI mode, which dbt-spark turns off"
     )
@@ -37,9 +37,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "full: a case that only --full runs")
-    config.addinivalue_line(
-        "markers", "hive: a case for a session with Hive's metastore, in which test_hive.py runs it by default"
-    )
     config.addinivalue_line("markers", "only(*targets): a case of these targets alone; others run on every one")
 
 
@@ -50,7 +47,6 @@ LONG = (
     "test_protocol.py",
     "test_corners.py",
     "test_feeds.py",
-    "test_hive.py",
     "test_intake.py",
     "test_changed_rules.py",
     "test_status.py",
@@ -121,8 +117,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     left_out = []
     for item in items:
         is_for_later = item.get_closest_marker("full") and not config.getoption("--full")
-        if is_in_memory(config) or config.getoption("--hive"):
-            is_for_later = is_for_later or bool(item.get_closest_marker("hive")) != config.getoption("--hive")
         allowed = [mark.args for mark in item.iter_markers("only")] or [tuple(TARGETS)]
         if is_for_later or not all(target in targets for targets in allowed):
             left_out.append(item)

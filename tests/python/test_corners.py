@@ -96,6 +96,7 @@ FILES = {
     " as t (block) where block <= {{ var('upto', 9) }}",
     "models/tagged.sql": model("ledger(ref('stg_tags'))", BY_ARRIVAL | {"engine": "replacing"}),
     "models/live_tagged.sql": VIEW + "select tags['v'] from {{ collapsing.final(ref('tagged')) }}",
+    "models/first_tagged.sql": VIEW + "select tags['v'] from {{ collapsing.final(ref('tagged'), as_of=1) }}",
     **{f"models/missing_{n}.sql": f"{VIEW}select * from {{{{ collapsing.{call} }}}}" for n, call in enumerate(MISSING)},
 }
 
@@ -307,6 +308,9 @@ def test_an_equal_event_is_combined_and_said_to_be_applied(corners) -> None:
 
 
 def test_a_row_that_differs_in_a_map_alone_replaces_the_one_before(corners) -> None:
+    """And the state before it is there."""
     corners.run("run", "--select", "stg_tags", "tagged", "live_tagged", variables={"upto": 1})
-    corners.run("run", "--select", "stg_tags", "tagged", variables={"upto": 2})
+    corners.run("run", "--select", "stg_tags", "tagged", "first_tagged", variables={"upto": 2})
     assert corners.rows("select * from live_tagged") == [(2,)]
+    assert corners.rows(f"select decisions from {corners.notes('tagged', 'commit')} where batch = 2") == [({"applied": 1},)]
+    assert corners.rows("select * from first_tagged") == [(1,)]

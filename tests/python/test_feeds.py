@@ -248,11 +248,12 @@ SNAPSHOTS = {
 }
 # {run: lines of a file}, of which the page has JSON and CSV
 ORDER = ("order_id", "updated_at", "shop", "amount", "is_deleted")
+# of the live ones 2 is in one of two ledgers, and 6 in the other
 ORDERS = {
     1: ((1, "2026-03-01 10:00:00", "north", 5.5, False), (2, "2026-03-01 11:00:00", "south", 7, False)),
-    2: ((1, "2026-03-01 12:00:00", None, None, True), (3, "2026-03-01 12:00:00", "east", 3, False)),
+    2: ((1, "2026-03-01 12:00:00", None, None, True), (6, "2026-03-01 12:00:00", "east", 3, False)),
 }
-LIVE_ORDERS = {2: "south, 7.00, 2026-03-01 11:00:00", 3: "east, 3.00, 2026-03-01 12:00:00"}
+LIVE_ORDERS = {2: "south, 7.00, 2026-03-01 11:00:00", 6: "east, 3.00, 2026-03-01 12:00:00"}
 # file, run, [op, id, value, second]. The full load has the time of its copy, which is later than that of a change; key 2 is
 # changed twice in a second, key 3 in a second that two files share.
 OF_DMS = [
@@ -273,7 +274,7 @@ TRUTH = {
     "history": {
         "1, 2026-03-01 10:00:00": "north, 5.50, 2026-03-01 12:00:00",
         "2, 2026-03-01 11:00:00": "south, 7.00",
-        "3, 2026-03-01 12:00:00": "east, 3.00",
+        "6, 2026-03-01 12:00:00": "east, 3.00",
     },
     "departures": {"JFK, 2026-03-01": "3, 40, 8.0", "LGA, 2026-03-01": "1"},
 }

@@ -179,6 +179,10 @@ def test_a_block_that_grows_while_it_is_folded_stops_the_run_and_is_folded_whole
     intake.sql("insert into intake.growing values (999, 1, 1)")
     intake.run("run", "--select", "stg_growing+")
     intake.sql("insert into intake.growing values (1, 1, 2), (3, 1, 2)")
+    # as many rows as were counted, one of them with a key beyond the bounds of the others
+    arrival = Arrival(intake, INSERT, "insert overwrite intake.growing values (999, 1, 1), (1, 1, 2), (999, 2, 2)")
+    assert not intake.invoke("run", "--select", "grown", callbacks=[arrival]).success and arrival.has_come
+    intake.sql("insert overwrite intake.growing values (999, 1, 1), (1, 1, 2), (3, 1, 2)")
     arrival = Arrival(intake, INSERT, "insert into intake.growing values (999, 2, 2), (2, 1, 2)")
     assert not intake.invoke("run", "--select", "grown", callbacks=[arrival]).success and arrival.has_come
     assert intake.visible("grown") == [0, 1]

@@ -9,8 +9,6 @@ import pytest
 from support.dbt_project import LEDGER, VIEW, DbtProject, Statements, given, model, values
 from support.lives import operate
 
-pytestmark = pytest.mark.hive
-
 ROWS = {
     "b1": [(1, 1, False, "north", 10), (2, 1, False, "north", 20)],
     "b2": [(1, 2, False, "south", 11), (2, 2, True, "north", 20)],

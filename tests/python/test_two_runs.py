@@ -28,6 +28,8 @@ LEDGER, PROJECTION = built(ONE)
 # Of an undo that comes second: what it would undo is compacted.
 REFUSED = f"{SECOND}|cannot be undone"
 ACTS = ("run", "optimize", "undo", "full refresh", "created again", "projection's run", "projection created again")
+# Acts that drop what was garbage before: on plain parquet a query that outlasts two of them, or begins just then, loses a file.
+COMPACTS = ("optimize", "undo", "full refresh")
 # Acts during which a table is missing or empty for a moment, so that readers, and acts that need it, may stop.
 CREATES = ("created again", "projection created again")
 
@@ -36,7 +38,7 @@ class Race:
     """A ledger and its projection on a server, and two processes that run dbt."""
 
     def __init__(self, folder: Path, target: str, environment: dict[str, str]) -> None:
-        self._environment, self._name, self.life = environment, f"raced_{target}", Life()
+        self._environment, self._name, self.life, self.target = environment, f"raced_{target}", Life(), target
         project = folder / "project"
         blocks = {"models/folded.sql": VIEW + f"select block from {{{{ collapsing.blocks(ref('{LEDGER}')) }}}}"}
         files = project_files(f"select * from {self._name}.arrived", ONE) | wider_files(ONE) | blocks
@@ -159,7 +161,8 @@ def test_two_acts_at_once(race: Race, acts: tuple[str, str]) -> None:
         assert all(seen in answers for seen in readers.live), readers.live
     if not set(acts) & set(CREATES):
         assert all(seen in map(sums_of, answers) for seen in readers.sums), readers.sums
-        assert readers.failed == []
+        loses_files = race.target == "parquet" and set(acts) & set(COMPACTS)
+        assert [said for said in readers.failed if not (loses_files and "FILE_NOT_EXIST" in said)] == []
     race.run(PROJECTION)
     assert race.sums() == sums_of(race.life.answer(folded))
     race.recover()

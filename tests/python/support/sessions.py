@@ -35,7 +35,7 @@ OF_SPARK_4 = {
 }
 # The jar that scripts/setup.sh fetches, see there; where there is none, local files are Hadoop's.
 LOCAL_FILES = {"spark.jars": os.environ["COLLAPSING_LOCAL_FILES"]} if "COLLAPSING_LOCAL_FILES" in os.environ else {}
-# A third of a small run's time goes into Hive's metastore, which test_hive.py has.
+# A third of a small run's time goes into Hive's metastore, which --full and the demo have.
 IN_MEMORY = {"spark.sql.catalogImplementation": "in-memory"}
 
 
