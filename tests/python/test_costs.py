@@ -47,7 +47,7 @@ class Reads:
     """Counts the rows that each statement of a model has Spark read; hears dbt's events."""
 
     def __init__(self, spark, node: str) -> None:
-        tasks = spark._jvm.org.apache.spark.SparkEnv.get().metricsSystem().getSourcesByName("executor").apply(0)
+        tasks = spark.sparkContext._jsc.sc().env().metricsSystem().getSourcesByName("executor").apply(0)
         self._read = tasks.metricRegistry().getCounters().get("recordsRead")
         self._begun: list[tuple[str, int]] = []
         self.hear = Statements(node, before=lambda statement: self._begun.append((statement, self._read.getCount())))
@@ -59,6 +59,7 @@ class Reads:
 
 
 @pytest.mark.skipif(pyspark.__version__ < "4", reason="Spark 3.5 reads the stage twice in one insert: slower, and right")
+@pytest.mark.skipif(pyspark.__version__ >= "4.3", reason="Spark 4.3 does not let Python call what counts records")
 def test_a_run_reads_the_stage_twice_and_the_ledger_once(project, spark, target: str) -> None:
     """Once for the profile, and once for the insert, whose rows and note both come from what it has classified."""
     _arrive(project, 2, STAGED)
