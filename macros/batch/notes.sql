@@ -1,6 +1,7 @@
 {#
     A ledger's notes are rows without a key, `ledger_note` JSON with a `kind`: `block` for each block that was folded, `commit` for each commit, `reject`
-    for each rejected row, on Delta and Iceberg `created` for where the table begins. Each has the number of its batch, so that a compaction carries them on as they are.
+    for each rejected row, on Delta and Iceberg `created` for where the table begins. Each has the number of its batch, so that a compaction
+    carries them on as they are.
 #}
 
 

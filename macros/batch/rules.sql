@@ -74,10 +74,10 @@
         {% do types.update({column.name | lower: column.dtype}) %}
         {% do changes.added.append(column) if column.name | lower not in stored %}
     {% endfor %}
-    {% if table.format != collapsing._file_format(this) %}
-        {% do changes.other.append('its file_format was ' ~ table.format ~ ' and is ' ~ collapsing._file_format(this)) %}
-    {% endif %}
-    {% for column in table.columns if table.format == collapsing._file_format(this) %}
+    {% set format = collapsing._file_format(this) %}
+    {% do changes.other.append('its file_format was ' ~ table.format ~ ' and is ' ~ format) if table.format != format %}
+    {#- the types of another format may be others by themselves -#}
+    {% for column in table.columns if table.format == format %}
         {% set dtype = types.get(column.name | lower) %}
         {% if dtype is none and column.name | lower in staged %}
             {% do changes.other.append("'" ~ column.name ~ "' would not be kept any more, now that a setting names it") %}

@@ -45,7 +45,7 @@
     {%- do persist_docs(this, model) -%}
     {{ run_hooks(post_hooks) }}
     {%- if is_due and settings.optimize_after -%}
-        {%- set table = collapsing._table(this) -%}
+        {%- set table = collapsing._list(table) -%}
         {%- if table.last - table.compacted >= settings.optimize_after -%}{%- do collapsing._optimize_ledger(model, settings, table) -%}{%- endif -%}
     {%- endif %}
     {{ return({'relations': [this.incorporate(type='table')]}) }}
