@@ -32,14 +32,19 @@ def ledgers(context: dg.AssetExecutionContext, dbt: DbtCliResource) -> Iterator[
 
 @dg.op(ins={"after": dg.In(dg.Nothing)})
 def status(context: dg.OpExecutionContext) -> None:
-    """Fail where a figure is above its limit: ledgers that are late, projections that lag."""
+    """Fail where a figure is above its limit or a model is not built: ledgers that are late, projections that lag."""
     asked = ["dbt", "--quiet", "run-operation", "collapsing.status", "--args", '{"format": "json"}']
     said = subprocess.run(asked, cwd=PROJECT.project_dir, stdout=subprocess.PIPE, text=True, check=True).stdout
-    above = [
-        f"{one['model']}: {name}" for one in json.loads(said) for name, limit in LIMITS.items() if (one.get(name) or 0) > limit
+    models = json.loads(said)
+    wrong = [f"{one['model']} is {one['state']}" for one in models if one["state"] != "built"]
+    wrong += [
+        f"{one['model']}: {name} is above its limit"
+        for one in models
+        for name, limit in LIMITS.items()
+        if (one.get(name) or 0) > limit
     ]
-    if above:
-        raise dg.Failure(f"above its limit: {', '.join(above)}")
+    if wrong or not models:
+        raise dg.Failure("; ".join(wrong) or "there is no ledger")
     context.log.info("all ledgers are within their limits")
 
 

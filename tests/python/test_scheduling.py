@@ -69,6 +69,22 @@ def test_cron_runs_what_the_docs_say() -> None:
     assert list(_lines_of_cron()) == ["run", "run-operation collapsing.status", "run-operation collapsing.optimize", "test"]
 
 
+@pytest.mark.parametrize(
+    ("listed", "wrong"),
+    [
+        ([], "0 models"),
+        ([{"model": "orders", "state": "unfinished"}], "orders is unfinished"),
+        ([{"model": "orders", "state": "built", "unread_blocks": 21, "lag_batches": 0}], "unread_blocks is 21, the limit 20"),
+        ([{"model": "orders", "state": "built", "unread_blocks": None, "lag_batches": 5}], None),
+    ],
+)
+def test_limits_fail_where_something_is_wrong(listed: list, wrong: str | None) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", _block("python", "# limits.py")], input=json.dumps(listed), capture_output=True, text=True
+    )
+    assert bool(ended.returncode) == bool(wrong) and (wrong or "within the limits") in ended.stdout, ended
+
+
 @pytest.fixture
 def loop(tmp_path: Path) -> Iterator[subprocess.Popen]:
     """The loop of the docs at work on tmp_path/landing, with a dbt that notes in tmp_path/runs when it begins and ends."""

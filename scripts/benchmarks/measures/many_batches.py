@@ -35,9 +35,10 @@ def run(bench: Bench, results: Results) -> None:
     for name, last in {"young": FEW, "old": batches}.items():
         for number in track(range(2, last + 1), f"{last} batches", console=bench.console):
             bench.sql(
-                f"insert overwrite table {name} partition (ledger_batch = {number}) select /*+ coalesce(1) */ "
+                f"insert overwrite table {name} partition (ledger_batch = {number}) select "
                 f"id + {number * ROWS_OF_A_BATCH}, 1, id % 97, cast(1 as tinyint), 'load {number}', cast(null as string) "
-                f"from range({ROWS_OF_A_BATCH}) union all select /*+ coalesce(1) */ null, null, null, 0, 'load {number}', "
+                f"from (select id from range({ROWS_OF_A_BATCH}) distribute by id) "
+                f"union all select /*+ coalesce(1) */ null, null, null, 0, 'load {number}', "
                 f"""'{{"kind":"block","batch":{number},"rows":{ROWS_OF_A_BATCH}}}' from range(1)"""
             )
             bench.run(f"{name}_sums")

@@ -1,0 +1,79 @@
+"""docs/migrating.md and docs/operating.md: a merged table becomes a ledger, and each query of the second page runs on it."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from support.dbt_project import REPOSITORY, VIEW, DbtProject, values
+
+pytestmark = pytest.mark.only("parquet")
+COLUMNS = "order_id, updated_at, shop, amount, is_deleted"
+MERGED = [(1, 10, "north", 5, False), (2, 10, "north", 7, False), (3, 30, None, None, True)]
+# of key 1 an update, of key 2 a delete, of key 3 an event that is late for its delete
+FILE = [(1, 20, "south", 6, False), (2, 20, None, None, True), (3, 20, "east", 3, False)]
+
+
+def _blocks(page: str) -> list[str]:
+    """Return the SQL of a page, in order."""
+    return re.findall(r"```sql\n(.*?)```", (REPOSITORY / "docs" / page).read_text(encoding="utf-8"), re.DOTALL)
+
+
+def _files(page: str) -> dict[str, str]:
+    """Return the models and tests of a page, {path: text}."""
+    named = {re.match(r"-- ((?:models|tests)/\w+\.sql)", block): block for block in _blocks(page)}
+    return {found[1]: text for found, text in named.items() if found}
+
+
+@pytest.fixture(scope="module")
+def project(make_project) -> DbtProject:
+    """The project of the page before its first run: the merged table has its other name."""
+    page = (REPOSITORY / "docs" / "migrating.md").read_text(encoding="utf-8")
+    [sources] = re.findall(r"```yaml\n# models/sources.yml\n(.*?)```", page, re.DOTALL)
+    staged = values((*row, "late") for row in FILE)
+    files = {path: text for path, text in _files("migrating.md").items() if "visits" not in path} | _files("operating.md")
+    files["models/sources.yml"] = sources
+    files["models/stg_files.sql"] = (
+        f"{VIEW}select * from values {staged} as t ({COLUMNS}, _block) where '{{{{ var('upto') }}}}' = 'late'"
+    )
+    project = make_project("shop", files)
+    project.sql("create schema if not exists shop")
+    project.sql(f"create table shop.orders using parquet as select * from values {values(MERGED)} as t ({COLUMNS})")
+    [rename] = (block for block in _blocks("migrating.md") if block.startswith("alter table"))
+    project.sql(rename)
+    return project
+
+
+def test_a_merged_table_becomes_the_first_block_of_a_ledger(project) -> None:
+    project.run("run", "--select", "+orders", variables={"upto": "merged"})
+    [compare] = (block for block in _blocks("migrating.md") if "except all" in block)
+    assert project.rows(compare) == [(0,)]
+    project.run("run", variables={"upto": "late"})
+    assert project.rows("select * from shop.orders") == [(1, 20, "south", 6)]
+    assert project.rows("select * from shop.orders_by_shop") == [("south", 1, 6)]
+
+
+def test_each_query_of_the_page_runs(project) -> None:
+    """Its tests pass, and it shows the batches, what became of a key, which blocks would be lost, folders, and a copy."""
+    late = {"upto": "late"}
+    alerts = [path.removeprefix("tests/").removesuffix(".sql") for path in _files("operating.md")]
+    assert project.run("test", "--select", *alerts, variables=late) == dict.fromkeys(alerts, "pass")
+    queries = [block for block in _blocks("operating.md") if not block.startswith("--")]
+    history, decisions, changes, lost, folders, branches, copy = queries
+    shown = []
+    for query in (history, decisions, changes, lost):
+        compiled = project.invoke("compile", "--inline", query, variables=late).result.results[0].node.compiled_code
+        shown.append([row.asDict() for row in project.sql(compiled).collect()])
+    assert [(row["batch"], row["act"], row["stale"]) for row in shown[0]] == [(2, "run", 1), (1, "run", None)]
+    assert [row["decision"] for row in shown[1]] == ["applied", "applied"]
+    assert [(row["ledger_batch"], row["ledger_sign"]) for row in shown[2]] == [(1, 1), (2, -1), (2, 0)]
+    assert shown[3] == [], "no block is lost"
+    assert len(project.rows(folders)) == 2
+    assert ".refs" in branches  # of Iceberg
+    for statement in re.sub("--.*", "", copy).split(";"):
+        if statement.strip():
+            project.sql(statement)
+    assert project.data("orders_copy") and project.batches("shop.orders_copy") == project.batches("shop.orders_ledger")
+    same = "select * from shop.orders_{} order by ledger_batch, order_id, ledger_sign"
+    assert project.rows(same.format("copy")) == project.rows(same.format("ledger"))
