@@ -81,9 +81,9 @@ class Bench:
             raise RuntimeError(f"dbt {' '.join(command)}: {result.exception or ' '.join(said)}")
         return result.result
 
-    def use_partitions(self, number: int) -> None:
-        """Let queries have so many shuffle partitions, from the next command of dbt on, which reads profiles.yml."""
-        os.environ["COLLAPSING_PARTITIONS"] = str(number)
+    def use_partitions(self, shuffles: int, logs: int = 2) -> None:
+        """Let shuffles, and Delta's reading of a log, have so many partitions, from the next command of dbt on."""
+        os.environ |= {"COLLAPSING_PARTITIONS": str(shuffles), "COLLAPSING_SNAPSHOT_PARTITIONS": str(logs)}
 
     def run(self, *models: str, load: str = "", least: int | None = None) -> None:
         """Run models, or paths of models; a peer's model is told which load is new, and a merge its least key, if any."""

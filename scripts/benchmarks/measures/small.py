@@ -1,4 +1,4 @@
-"""A small run with Spark's default of 200 shuffle partitions beside one with 4, and what its models add to their inserts."""
+"""A small run with Spark's and Delta's default partitions beside one with few, and what its models add to their inserts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ SIZES = {
     "large": {"rows": 330_000, "batch": 3_000, "rounds": 10, "warm_up": 10},
 }
 TARGETS = ("parquet", "delta", "iceberg")
-LEDGERS = {"a": 200, "b": 4}  # each with its shuffle partitions
+# Each ledger with its shuffle partitions, and those of a Delta log: the defaults, and what suits small tables.
+LEDGERS = {"a": (200, 50), "b": (4, 2)}
 
 
 def run(bench: Bench, results: Results) -> None:
@@ -31,9 +32,9 @@ def run(bench: Bench, results: Results) -> None:
 
     def run_of(name: str) -> Callable[[], None]:
         def way() -> None:
-            bench.use_partitions(LEDGERS[name])
+            bench.use_partitions(*LEDGERS[name])
             bench.run(f"ledger_{name}", f"ledger_{name}_by_dim1")
-            if bench.spark.conf.get("spark.sql.shuffle.partitions") != str(LEDGERS[name]):
+            if bench.spark.conf.get("spark.sql.shuffle.partitions") != str(LEDGERS[name][0]):
                 raise RuntimeError("dbt has not taken the shuffle partitions from its profile")
             for model, seconds in bench.models.items():
                 parts.setdefault(model, []).append(seconds)
@@ -55,11 +56,13 @@ def run(bench: Bench, results: Results) -> None:
     land()
     bench.run("path:models/pair")
     title = f"A small run: {given['batch']:,} events into {given['rows']:,} keys, with a projection"
-    ways = {f"{partitions} shuffle partitions": run_of(name) for name, partitions in LEDGERS.items()}
+    of_logs = ", {} of a log" if bench.target == "delta" else ""
+    named = {name: f"{shuffles} shuffle partitions" + of_logs.format(logs) for name, (shuffles, logs) in LEDGERS.items()}
+    ways = {named[name]: run_of(name) for name in LEDGERS}
     found = compare(bench, results, title, ways, warm_up=given["warm_up"], before=land, after=check)
     for costs, name in zip(found.ways.values(), LEDGERS, strict=True):
         costs["files of its batch"] = files[name][given["warm_up"] :]
-        bench.console.print(f"{LEDGERS[name]} shuffle partitions: files of a batch {costs['files of its batch']}")
+        bench.console.print(f"{named[name]}: files of a batch {costs['files of its batch']}")
     for what, model in (("The ledger", "ledger_b"), ("The projection", "ledger_b_by_dim1")):
         ways = {"the model": parts[model], "its inserts alone": parts[f"{model}: inserts"]}
         timed = {way: {"seconds": seconds[given["warm_up"] :]} for way, seconds in ways.items()}
