@@ -130,11 +130,12 @@ def contest(make_project, target: str) -> Contest:
     return contest
 
 
-def _is_refused(result, rival: Rival, heard: list[str] | None = None) -> None:
-    """Check that a command has met its rival, and was refused in words that docs/messages.md has."""
+def _is_refused(result, rival: Rival, table: str = "orders", heard: list[str] | None = None) -> None:
+    """Check that a command has met its rival, and was refused in words that docs/messages.md has, with a table and a number."""
     assert rival.came and not result.success
-    said = messages_of(result) if heard is None else " ".join(heard)
-    assert re.search(SECOND, " ".join(said.split())), said
+    said = " ".join((messages_of(result) if heard is None else " ".join(heard)).split())
+    assert re.search(SECOND, said), said
+    assert re.search(rf"\b{table}\b", said) and re.search(r"last batch was \d|ledger_batch\W{1,4}\d|\brun_\w+_\d", said), said
 
 
 def test_a_run_whose_number_another_run_takes_is_refused(contest: Contest) -> None:
@@ -159,7 +160,7 @@ def test_an_optimize_and_a_run_go_side_by_side(contest: Contest) -> None:
     heard: list[str] = []
     result = operate(contest.project, "optimize", [rival, lambda event: heard.append(event.info.msg)], model="orders")
     if contest.target == "iceberg":
-        _is_refused(result, rival, heard)
+        _is_refused(result, rival, heard=heard)
     else:
         assert rival.came and result.success
         assert contest.project.visible("contested.orders") == [-last, last + 1]
@@ -171,7 +172,7 @@ def test_a_projection_whose_batches_are_undone_while_it_reads_them_is_refused(co
     before = contest.project.batches("contested.sums")
     begins, place = LOOKS.get(contest.target, ("insert into contested.sums", 1))
     rival = Rival(begins.format("orders"), lambda: contest.undo(contest.last()), place)
-    _is_refused(contest.run("sums", callbacks=[rival]), rival)
+    _is_refused(contest.run("sums", callbacks=[rival]), rival, "(orders|sums)")
     assert contest.project.batches("contested.sums") == before
     contest.check()
 
@@ -183,7 +184,7 @@ def test_a_projection_whose_number_another_run_of_it_takes_is_refused(contest: C
     read = contest.project.visible("contested.sums")[-1]
     rows = f"select * from contested.sums where ledger_batch = {read}"
     rival = Rival(PUBLISHES[contest.target].format("sums"), lambda: contest.commit("sums", read + 1, rows))
-    _is_refused(contest.run("sums", callbacks=[rival]), rival)
+    _is_refused(contest.run("sums", callbacks=[rival]), rival, "(orders|sums)")
     contest.check()
 
 
@@ -193,7 +194,7 @@ def test_an_undo_whose_number_a_run_takes_is_refused(contest: Contest) -> None:
     last, heard = contest.last(), []
     rival = Rival(PUBLISHES[contest.target].format("orders"), lambda: contest.commit("orders", last + 1, NOTE))
     hears = [rival, lambda event: heard.append(event.info.msg)]
-    _is_refused(operate(contest.project, "undo", hears, model="orders", batch=last), rival, heard)
+    _is_refused(operate(contest.project, "undo", hears, model="orders", batch=last), rival, heard=heard)
     assert contest.project.visible("contested.orders")[-2:] == [last, last + 1]
     contest.check()
 
@@ -211,7 +212,7 @@ def test_a_first_load_whose_table_somebody_drops_and_creates_is_refused_and_the_
         project.sql(f"create table contested.fresh ({columns}) {using} tblproperties ({properties})")
 
     rival = Rival("describe table extended contested.fresh", create_again, place=2)  # the first is after its own CREATE
-    _is_refused(contest.run("fresh", callbacks=[rival]), rival)
+    _is_refused(contest.run("fresh", callbacks=[rival]), rival, "fresh")
     assert project.batches("contested.fresh") == []
     assert contest.run("fresh").success
     assert project.visible("contested.fresh") == [-5, 6]

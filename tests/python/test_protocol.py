@@ -62,6 +62,8 @@ NEEDED = [
     ("guards_all", True, THREE),
     ("takes_empties", False, THREE),
     ("spares_newer", True, THREE),
+    ("sees_gaps", False, THREE),
+    ("sees_gaps", True, THREE),
 ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyspark
 import pytest
 
 from support.dbt_project import LEDGER, VIEW, DbtProject, model
@@ -38,6 +39,8 @@ VALUES = {
         "named_struct('a', null, 'b', null)",
     ),
 }
+if pyspark.__version__ >= "4":
+    VALUES["variant"] = ("parse_json('{\"a\": 1}')", "parse_json('[null]')")
 COLUMNS = {f"c{number}": dtype for number, dtype in enumerate(VALUES)}
 
 

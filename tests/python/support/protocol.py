@@ -173,6 +173,7 @@ class Protocol:
     guards_all: bool = True  # a log refuses a commit if any number has come, not only one like its own or above
     takes_empties: bool = True  # plain parquet takes the positive number of a compacted batch too, and those that are skipped
     spares_newer: bool = True  # a log's delete of garbage leaves a compacted batch that is newer than its own
+    sees_gaps: bool = True  # a projection looks whether its ledger has compacted what it has not read
     merges_at: int = 2  # batches above its compacted one at which a projection merges them
 
 
@@ -435,7 +436,7 @@ def plan_projection(rules: Protocol, world: World, own: Listed | None, is_anew: 
             yield world, (add_up_all, own, last, ledger.visible)  # a full refresh that finds a number for it
     elif own.compacted is None:
         yield world, (add_up_all, own, last, ledger.visible) if last > w else (replace_projection, ledger.identity, True)
-    elif last > w and ledger.compacted > w:
+    elif last > w and ledger.compacted > w and rules.sees_gaps:
         yield world, (add_up_all, own, last, ledger.visible)
     elif last > w:
         yield world, (add_up, own, last, tuple(number for number in ledger.numbers if number > w))
