@@ -120,7 +120,8 @@ ACTS = {
     "first run": Act(_create, lambda crash: crash.ledgers, WRITES, states=0),
     "projection created again": Act(_create_projections_again, lambda crash: crash.projections, WRITES, states=0),
 }
-LATER = ("full refresh", "first run", "projection created again")  # their statements are those of others here
+# Their statements are those of others here.
+LATER = ("projection's run", "undo", "full refresh", "first run", "projection created again")
 
 
 @pytest.fixture(scope="module")
