@@ -30,6 +30,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="of profiles.yml: delta, iceberg and s3 may fetch jars, cluster and connect ask for scripts/cluster start",
     )
     parser.addoption("--hive", action="store_true", help="with the tables in Hive's metastore, as --full has them")
+    parser.addoption("--defaults", action="store_true", help="with the partitions that Spark and Delta have by default")
     parser.addoption(
         "--ansi", action="store_true", help="run Spark inside of the process in its ANSI mode, which dbt-spark turns off"
     )
@@ -102,7 +103,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log) -> object | None:
 
 def is_short_lived(config: pytest.Config) -> bool:
     """Return whether the session has the settings of one that is over after minutes."""
-    return config.getoption("--target") == "parquet" and not config.getoption("--full")
+    is_long = config.getoption("--full") or config.getoption("--defaults")
+    return config.getoption("--target") == "parquet" and not is_long
 
 
 def is_in_memory(config: pytest.Config) -> bool:
@@ -174,6 +176,8 @@ def local(tmp_path_factory: pytest.TempPathFactory, target: str, request: pytest
         "DBT_WRITE_JSON": "false",  # for those who need them, --write-json
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
+    if request.config.getoption("--defaults"):
+        os.environ |= {"COLLAPSING_PARTITIONS": "200", "COLLAPSING_SNAPSHOT_PARTITIONS": "50"}
     if is_short_lived(request.config):
         os.environ["SPARK_SUBMIT_OPTS"] = " ".join([os.environ.get("SPARK_SUBMIT_OPTS", ""), *JAVA_OPTIONS])
         set_in_sessions(SHORT_LIVED | LOCAL_FILES | (IN_MEMORY if is_in_memory(request.config) else {}))
