@@ -38,7 +38,8 @@ def project(make_project) -> DbtProject:
         f"{VIEW}select * from values {staged} as t ({COLUMNS}, _block) where '{{{{ var('upto') }}}}' = 'late'"
     )
     project = make_project("shop", files)
-    project.sql("create schema if not exists shop")
+    project.sql("drop schema if exists shop cascade")  # of other pages, which have tables of these names
+    project.sql("create schema shop")
     project.sql(f"create table shop.orders using parquet as select * from values {values(MERGED)} as t ({COLUMNS})")
     [rename] = (block for block in _blocks("migrating.md") if block.startswith("alter table"))
     project.sql(rename)
