@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from support.dbt_project import REPOSITORY, VIEW, DbtProject, model, values
+from support.dbt_project import VIEW, DbtProject, model, values
+from support.pages import files_of, sql_of
 
-PAGE = (REPOSITORY / "docs" / "leaving.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```sql\n(.*?)```", PAGE, re.DOTALL)
+PAGE = "leaving.md"
 ORDERS = {"key": "order_id", "version": "updated_at", "is_deleted": "is_deleted", "block": "block"}
 BY_SHOP = {"group_by": ["shop"], "measures": {"orders": "count(*)", "amount": "sum(amount)"}}
 COLUMNS = "order_id, updated_at, shop, amount, is_deleted, block"
@@ -24,12 +24,6 @@ ROWS = {
 }
 
 
-def _models() -> dict[str, str]:
-    """Return the models of the page, {path: text}."""
-    named = (re.match(r"-- (models/\w+\.sql)\n", block) for block in BLOCKS)
-    return {found[1]: block for found, block in zip(named, BLOCKS, strict=True) if found}
-
-
 @pytest.fixture(scope="module")
 def project(make_project) -> DbtProject:
     """A ledger and a projection that have folded two of five blocks, and the plain tables of step 1."""
@@ -41,7 +35,7 @@ def project(make_project) -> DbtProject:
         **dict.fromkeys(
             ("models/orders.sql", "models/live.sql"), VIEW + "select * from {{ collapsing.final(ref('orders_ledger')) }}"
         ),
-        **{path: text for path, text in _models().items() if "again" not in path},
+        **{path: text for path, text in files_of(PAGE).items() if "again" not in path},
     }
     project = make_project("shop", files)
     project.run("run", variables={"upto": "b2"})
@@ -54,14 +48,14 @@ def test_the_plain_tables_have_the_rows_of_final(project) -> None:
     assert sorted(project.rows("select * from shop.orders_plain")) == live
     assert project.rows("select * from shop.orders_deleted") == [(2, 30)]
     assert project.rows("select * from shop.orders_by_shop_plain") == [("south", 3, 16)]
-    (without_the_package,) = (block for block in BLOCKS if "from shop.orders_ledger" in block)
+    (without_the_package,) = (block for block in sql_of(PAGE) if "from shop.orders_ledger" in block)
     assert sorted(project.rows(without_the_package)) == live
 
 
 @pytest.mark.only("delta", "iceberg")
 def test_the_other_kind_of_model_goes_on_from_there(project, target: str) -> None:
     """Also under the name of the view, without what goes: the branch of its first run."""
-    text = _models()["models/orders_again.sql"].replace("'delta'", f"'{target}'")
+    text = files_of(PAGE)["models/orders_again.sql"].replace("'delta'", f"'{target}'")
     project.write("models/orders_again.sql", text)
 
     def follow(table: str, upto: str) -> None:

@@ -6,7 +6,8 @@ import re
 
 import pytest
 
-from support.dbt_project import REPOSITORY, VIEW, DbtProject, values
+from support.dbt_project import VIEW, DbtProject, values
+from support.pages import files_of, sql_of, text_of
 
 pytestmark = pytest.mark.only("parquet")
 COLUMNS = "order_id, updated_at, shop, amount, is_deleted"
@@ -15,24 +16,12 @@ MERGED = [(1, 10, "north", 5, False), (2, 10, "north", 7, False), (3, 30, None, 
 FILE = [(1, 20, "south", 6, False), (2, 20, None, None, True), (3, 20, "east", 3, False)]
 
 
-def _blocks(page: str) -> list[str]:
-    """Return the SQL of a page, in order."""
-    return re.findall(r"```sql\n(.*?)```", (REPOSITORY / "docs" / page).read_text(encoding="utf-8"), re.DOTALL)
-
-
-def _files(page: str) -> dict[str, str]:
-    """Return the models and tests of a page, {path: text}."""
-    named = {re.match(r"-- ((?:models|tests)/\w+\.sql)", block): block for block in _blocks(page)}
-    return {found[1]: text for found, text in named.items() if found}
-
-
 @pytest.fixture(scope="module")
 def project(make_project) -> DbtProject:
     """The project of the page before its first run: the merged table has its other name."""
-    page = (REPOSITORY / "docs" / "migrating.md").read_text(encoding="utf-8")
-    [sources] = re.findall(r"```yaml\n# models/sources.yml\n(.*?)```", page, re.DOTALL)
+    [sources] = re.findall(r"```yaml\n# models/sources.yml\n(.*?)```", text_of("migrating.md"), re.DOTALL)
     staged = values((*row, "late") for row in FILE)
-    files = {path: text for path, text in _files("migrating.md").items() if "visits" not in path} | _files("operating.md")
+    files = {path: text for path, text in files_of("migrating.md").items() if "visits" not in path} | files_of("operating.md")
     files["models/sources.yml"] = sources
     files["models/stg_files.sql"] = (
         f"{VIEW}select * from values {staged} as t ({COLUMNS}, _block) where '{{{{ var('upto') }}}}' = 'late'"
@@ -41,14 +30,14 @@ def project(make_project) -> DbtProject:
     project.sql("drop schema if exists shop cascade")  # of other pages, which have tables of these names
     project.sql("create schema shop")
     project.sql(f"create table shop.orders using parquet as select * from values {values(MERGED)} as t ({COLUMNS})")
-    [rename] = (block for block in _blocks("migrating.md") if block.startswith("alter table"))
+    [rename] = (block for block in sql_of("migrating.md") if block.startswith("alter table"))
     project.sql(rename)
     return project
 
 
 def test_a_merged_table_becomes_the_first_block_of_a_ledger(project) -> None:
     project.run("run", "--select", "+orders", variables={"upto": "merged"})
-    [compare] = (block for block in _blocks("migrating.md") if "except all" in block)
+    [compare] = (block for block in sql_of("migrating.md") if "except all" in block)
     assert project.rows(compare) == [(0,)]
     project.run("run", variables={"upto": "late"})
     assert project.rows("select * from shop.orders") == [(1, 20, "south", 6)]
@@ -58,9 +47,9 @@ def test_a_merged_table_becomes_the_first_block_of_a_ledger(project) -> None:
 def test_each_query_of_the_page_runs(project) -> None:
     """Its tests pass, and it shows the batches, what became of a key, which blocks would be lost, folders, and a copy."""
     late = {"upto": "late"}
-    alerts = [path.removeprefix("tests/").removesuffix(".sql") for path in _files("operating.md")]
+    alerts = [path.removeprefix("tests/").removesuffix(".sql") for path in files_of("operating.md")]
     assert project.run("test", "--select", *alerts, variables=late) == dict.fromkeys(alerts, "pass")
-    queries = [block for block in _blocks("operating.md") if not block.startswith("--")]
+    queries = [block for block in sql_of("operating.md") if not block.startswith("--")]
     history, decisions, changes, lost, folders, branches, copy = queries
     shown = []
     for query in (history, decisions, changes, lost):
@@ -75,6 +64,6 @@ def test_each_query_of_the_page_runs(project) -> None:
     for statement in re.sub("--.*", "", copy).split(";"):
         if statement.strip():
             project.sql(statement)
-    assert project.data("orders_copy") and project.batches("shop.orders_copy") == project.batches("shop.orders_ledger")
+    assert project.batches("shop.orders_copy") == project.batches("shop.orders_ledger")
     same = "select * from shop.orders_{} order by ledger_batch, order_id, ledger_sign"
     assert project.rows(same.format("copy")) == project.rows(same.format("ledger"))
