@@ -196,7 +196,7 @@ FEEDS = {
         ],
         f"{_printed('if(kafka_timestamp')}, offset, {_deletes(KAFKA)}",
         EPOCHS,
-        "(select * except (kafka_timestamp), cast(kafka_timestamp as timestamp) as kafka_timestamp from feed)",
+        "(select id, value, offset, run, cast(kafka_timestamp as timestamp) as kafka_timestamp from feed)",
     ),
 }
 # {row of the page: (what the page calls the text, an older version, a newer one)}: as text, the older would be the greater.
@@ -317,7 +317,7 @@ def _files(landing: Path) -> dict[str, str]:
     )
     patches = f"values {values(PATCHES)} as t (user_id, token, name, email, field, is_deleted, run)"
     files["models/stg_users.sql"] = (
-        f"{VIEW}select * except (field, run), array(field) as removed, run as _block from {patches} {ARRIVED}"
+        f"{VIEW}select user_id, token, name, email, is_deleted, array(field) as removed, run as _block from {patches} {ARRIVED}"
     )
     records = f"(select * from values {values(RECORDS)} as t (id, name, updated_at, run) {ARRIVED})"
     files["models/stg_records.sql"] = f"{VIEW}select *, concat(run, ' records') as _block from {records} where name is not null"
