@@ -121,7 +121,7 @@ ACTS = {
     "projection created again": Act(_create_projections_again, lambda crash: crash.projections, WRITES, states=0),
 }
 # Their statements are those of others here.
-LATER = ("projection's run", "undo", "full refresh", "first run", "projection created again")
+LATER = ("projection's run", "optimize", "undo", "full refresh", "first run", "projection created again")
 
 
 @pytest.fixture(scope="module")
@@ -136,6 +136,11 @@ def crash(make_project, full: bool, target: str) -> Crash:
     return crash
 
 
+def _of(ledger: str, rows: list) -> list:
+    """Return the rows of a ledger, whose name is their first column."""
+    return [row for row in rows if row[0] == ledger]
+
+
 @pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.full] * (name in LATER)) for name in ACTS])
 def test_an_act_that_dies_is_made_good_by_the_next_run(crash: Crash, name: str, full: bool) -> None:
     """Before it publishes, or in the full run before each of its statements; readers see no state that never was."""
@@ -144,7 +149,8 @@ def test_an_act_that_dies_is_made_good_by_the_next_run(crash: Crash, name: str, 
         dead = crash.shows() if act.states else []
         crash.recover()
         for place, rows in enumerate(dead):
-            assert rows in [state[place] for state in crash.states[-act.states :]]
+            for ledger in crash.ledgers:  # each commits by itself, and an undo takes one back
+                assert _of(ledger, rows) in [_of(ledger, state[place]) for state in crash.states[-act.states :]], ledger
     crash.recover()
 
 
