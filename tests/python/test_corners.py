@@ -199,6 +199,7 @@ def test_a_model_that_always_refreshes_does_not_lose_blocks(corners) -> None:
     corners.run("run", "--select", "stg_lives", "refreshed")
 
 
+@pytest.mark.full
 def test_changes_that_are_gone_are_errors(corners, full: bool) -> None:
     _live(corners, "c", "(4, 1, false)", "lasting")
     _live(corners, "d", "(4, 2, false)", "lasting", "since")
@@ -300,6 +301,7 @@ def test_a_token_is_one_text_in_every_session_and_of_every_scale(corners) -> Non
     assert '\'block\' was "block as number" and is "block as date"' in said
 
 
+@pytest.mark.full
 def test_an_equal_event_is_combined_and_said_to_be_applied(corners) -> None:
     corners.run("run", "--select", "stg_equals", "equals", "live_equals", variables={"upto": 1})
     corners.run("run", "--select", "stg_equals", "equals", "decided_equals", variables={"upto": 2})
@@ -307,6 +309,7 @@ def test_an_equal_event_is_combined_and_said_to_be_applied(corners) -> None:
     assert corners.rows("select decision from decided_equals") == [("applied",), ("applied",)]
 
 
+@pytest.mark.full
 def test_a_row_that_differs_in_a_map_alone_replaces_the_one_before(corners) -> None:
     """And the state before it is there."""
     corners.run("run", "--select", "stg_tags", "tagged", "live_tagged", variables={"upto": 1})

@@ -49,6 +49,7 @@ def project(make_project) -> DbtProject:
     return make_project("row_sql", files)
 
 
+@pytest.mark.full
 @pytest.mark.only("parquet", "delta", "iceberg")
 def test_a_projection_stops_where_its_sql_gives_something_else(project) -> None:
     """A day of the session, of a time or a number, in another zone.
@@ -71,7 +72,7 @@ def test_a_projection_stops_where_its_sql_gives_something_else(project) -> None:
 
 @pytest.mark.only("parquet", "delta", "iceberg")
 def test_final_stops_at_a_group_with_more_cancels_than_rows(project) -> None:
-    project.run("run", "--select", "moments", "kept", "by_day")
+    project.run("run", "--select", "moments", "kept", "by_day", "live_by_day")
     project.sql("insert into by_day select date'2020-01-01' as day, -1 as ledger_sign, max(ledger_batch) + 1 from kept")
     with pytest.raises(Exception, match="projection 'by_day': a group has more cancel rows than state rows"):
         project.rows("select * from live_by_day")
