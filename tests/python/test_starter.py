@@ -56,7 +56,7 @@ def _steps(page: Path) -> Iterator[tuple[str, str | None]]:
     """
     for language, text in BLOCK.findall(page.read_text()):
         named = NAMED.match(text)
-        if language == "sh" and ("starter" in text or "dbt deps" in text):
+        if language == "sh" and "dbt " in text:
             for command in text.replace("\\\n", " ").splitlines():
                 yield command, None
         elif named and not (STARTER / named[1]).exists():
