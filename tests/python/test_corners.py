@@ -200,7 +200,7 @@ def test_a_model_that_always_refreshes_does_not_lose_blocks(corners) -> None:
 
 
 @pytest.mark.full
-def test_changes_that_are_gone_are_errors(corners, full: bool) -> None:
+def test_changes_that_are_gone_are_errors(corners) -> None:
     _live(corners, "c", "(4, 1, false)", "lasting")
     _live(corners, "d", "(4, 2, false)", "lasting", "since")
     assert corners.rows("select version, ledger_sign from since order by 2") == [(1, -1), (2, 1)]
@@ -210,12 +210,11 @@ def test_changes_that_are_gone_are_errors(corners, full: bool) -> None:
     for seen in ("", " where id = -1"):
         with pytest.raises(Exception, match="lasting: changes after=1 are gone"):
             corners.rows(f"select * from since{seen}")
-    if full:
-        corners.write("models/lasting.sql", model("ledger(ref('stg_lives'))", EVENTS | {"deletes": "unversioned"}))
-        corners.run("run", "--full-refresh", "--select", "lasting")
-        with pytest.raises(Exception, match="lasting: changes after=1 are gone"):
-            corners.rows("select * from since")  # the view as it was
-        assert "changes after=1 are gone" in corners.fails("run", "--select", "since")
+    corners.write("models/lasting.sql", model("ledger(ref('stg_lives'))", EVENTS | {"deletes": "unversioned"}))
+    corners.run("run", "--full-refresh", "--select", "lasting")
+    with pytest.raises(Exception, match="lasting: changes after=1 are gone"):
+        corners.rows("select * from since")  # the view as it was
+    assert "changes after=1 are gone" in corners.fails("run", "--select", "since")
 
 
 def test_a_sign_is_the_number_that_it_is_checked_to_be(corners) -> None:

@@ -120,7 +120,7 @@ ACTS = {
     "first run": Act(_create, lambda crash: crash.ledgers, WRITES, states=0),
     "projection created again": Act(_create_projections_again, lambda crash: crash.projections, WRITES, states=0),
 }
-# Their statements are those of others here.
+# Left to the full run: test_protocol plays them by default.
 LATER = ("projection's run", "optimize", "undo", "full refresh", "first run", "projection created again")
 
 
