@@ -135,12 +135,15 @@ def picture(name: str, shown: Sequence[Row]) -> str:
 
 def summary(results: Sequence[Results]) -> str:
     """Say on what the figures were made, and how many comparisons were won and lost."""
-    ran = "{cores} cores, {memory}, {driver} of it for the driver, {system}, Spark {Spark}, Java {Java}"
-    machines = sorted({ran.format(**one.machine) for one in results})
+    ran = "{cores} cores, {memory}, {system}, Spark {Spark}, Java {Java}"
+    machines: dict[str, set[str]] = {}
+    for one in results:
+        machines.setdefault(ran.format(**one.machine), set()).add(one.machine["driver"])
+    told = "; ".join(f"{machine}; memory of the driver: {', '.join(sorted(driver))}" for machine, driver in machines.items())
     dates = sorted({one.machine["date"] for one in results})
     notes = [row.note for one in results for row in rows([one])]
     counted = ", ".join(f"{notes.count(verdict)} {verdict}" for verdict in ("won", "even", "lost"))
-    return f"{' to '.join(dict.fromkeys((dates[0], dates[-1])))}. {'; '.join(machines)}. Comparisons with others: {counted}."
+    return f"{' to '.join(dict.fromkeys((dates[0], dates[-1])))}. {told}. Comparisons with others: {counted}."
 
 
 def filled(text: str, results: Sequence[Results]) -> tuple[str, dict[str, str]]:
