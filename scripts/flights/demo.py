@@ -36,7 +36,7 @@ ALL = "path:models/flights"
 TABLES = ("path:models/flights/ledgers", "path:models/flights/projections")
 LEDGER = "flights_ledger"
 FIRST_DAY, LAST_DAY = "2013-12-01", "2013-12-31"
-BY_WEEK = 4  # weeks of December that are folded as one batch each, before the days that are folded one by one
+FORTNIGHTS = 2  # of December that are folded as one batch each, before the days that are folded one by one
 ROWS_SHOWN = 12
 # Targets of profiles.yml: a Spark inside of this process, or a server of scripts/cluster, with where it listens.
 EMBEDDED = ("parquet", "delta", "iceberg")
@@ -248,11 +248,11 @@ class Demo:
         )
 
     def fold_december(self) -> None:
-        """Fold the first weeks of December as a batch each, then a batch per day, and what arrived after it as one batch."""
+        """Fold the fortnights of December as a batch each, then a batch per day, and what arrived after it as one batch."""
         december = [day for day in self.days if FIRST_DAY <= day <= LAST_DAY]
-        weeks = [december[7 * week : 7 * week + 7] for week in range(BY_WEEK)]
-        steps = [(f"week to {week[-1][-5:]}", week) for week in weeks]
-        steps += [(day, [day]) for day in december[7 * BY_WEEK :]]
+        fortnights = [december[14 * number : 14 * number + 14] for number in range(FORTNIGHTS)]
+        steps = [(f"14 days to {days[-1][-2:]}", days) for days in fortnights]
+        steps += [(day, [day]) for day in december[14 * FORTNIGHTS :]]
         steps.append(("stragglers", [day for day in self.days if day > LAST_DAY]))
         columns = [
             TextColumn("{task.description}"),
