@@ -248,10 +248,10 @@ class Demo:
         )
 
     def fold_december(self) -> None:
-        """Fold the fortnights of December as a batch each, then a batch per day, and what arrived after it as one batch."""
+        """Fold the first fortnights of December as a batch each, then a batch per day, and what arrived after it as one batch."""
         december = [day for day in self.days if FIRST_DAY <= day <= LAST_DAY]
         fortnights = [december[14 * number : 14 * number + 14] for number in range(FORTNIGHTS)]
-        steps = [(f"14 days to {days[-1][-2:]}", days) for days in fortnights]
+        steps = [(f"to {days[-1]}", days) for days in fortnights]
         steps += [(day, [day]) for day in december[14 * FORTNIGHTS :]]
         steps.append(("stragglers", [day for day in self.days if day > LAST_DAY]))
         columns = [
