@@ -139,7 +139,8 @@ def summary(results: Sequence[Results]) -> str:
     machines: dict[str, set[str]] = {}
     for one in results:
         machines.setdefault(ran.format(**one.machine), set()).add(one.machine["driver"])
-    told = "; ".join(f"{machine}; memory of the driver: {', '.join(sorted(driver))}" for machine, driver in machines.items())
+    memory = {machine: ", ".join(sorted(sorted(driver), key=len)) for machine, driver in machines.items()}
+    told = "; ".join(f"{machine}; memory of the driver: {drivers}" for machine, drivers in memory.items())
     dates = sorted({one.machine["date"] for one in results})
     notes = [row.note for one in results for row in rows([one])]
     counted = ", ".join(f"{notes.count(verdict)} {verdict}" for verdict in ("won", "even", "lost"))
