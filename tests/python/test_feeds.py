@@ -15,7 +15,7 @@ import pytest
 
 from support.dbt_project import REPOSITORY, VIEW, DbtProject, messages_of, model, nodes_of, values
 
-pytestmark = pytest.mark.only("parquet")  # the feeds are files of this machine
+pytestmark = [pytest.mark.only("parquet"), pytest.mark.full]  # the feeds are files of this machine
 
 RECIPES = (REPOSITORY / "docs" / "recipes.md").read_text()
 GUIDE = (REPOSITORY / "docs" / "guides" / "debezium.md").read_text()
@@ -387,12 +387,8 @@ def _land(landing: Path, run: int) -> None:
 
 
 @pytest.fixture(scope="module")
-def feeds(make_project, tmp_path_factory, full: bool) -> tuple[DbtProject, list[str], list[int]]:
-    """The project after three runs, with what each said of the guide's ledger, and how many orders Spark saw before and after it.
-
-    Without --full, feeds that are nothing but changes with a version are folded in one batch of two or three blocks, and so is
-    what is composed.
-    """
+def feeds(make_project, tmp_path_factory) -> tuple[DbtProject, list[str], list[int]]:
+    """The project after three runs, what each said of the guide's ledger, and how many orders Spark saw before and after each."""
     landing = tmp_path_factory.mktemp("feeds") / "landing"
     for folder in ("accounts", "orders", "csv_orders", "dms"):
         (landing / folder).mkdir(parents=True)
@@ -406,11 +402,9 @@ def feeds(make_project, tmp_path_factory, full: bool) -> tuple[DbtProject, list[
         table = TABLE.replace("orders", name).replace("landing.", "feeds.landed_")
         project.sql(table.replace("'/landing", f"'{landing}"))
     said, seen = [], []
-    versioned = [*(f"{name}_ledger" for name in (*FEEDS, "texts", "csv_orders")), "path:models/composed"]
     ledgers = ["--select", "config.materialized:incremental_ledger"]
-    later = [] if full else ["--exclude", *versioned, "finals"]
-    last = ["records_ledger", "products_ledger", "accounts_ledger", *versioned, "finals"]
-    for run, selected in ((1, later), (2, ledgers + later), (3, ["--select", *last])):
+    last = ["--select", *(f"{name}_ledger" for name in ("records", "products", "accounts", *FEEDS)), "path:models/composed"]
+    for run, selected in ((1, []), (2, ledgers), (3, last)):
         _land(landing, run)
         project.sql(f"insert into feeds.arrived values ({run})")
         seen += project.rows("select count(*) from feeds.landed_orders")

@@ -13,22 +13,23 @@ import pytest
 import report
 from support.dbt_project import REPOSITORY, nodes_of
 
-pytestmark = pytest.mark.only("parquet")  # on other targets scripts/demo runs it whole
+# on other targets scripts/demo runs it whole
+pytestmark = [pytest.mark.only("parquet"), pytest.mark.full]
 
-FIRST_DAYS = {False: 2, True: 3}  # {--full: number}
+FIRST_DAYS = 3
 PATH = "path:models/flights"
 CHANGES_FROM = "2013-01-02"  # the second of these days: manufacturers are renamed on 5 and 11 January
 
 
 @pytest.fixture(scope="module")
-def flights(repository, local: Path, full: bool):
-    """This repository with the flights of the first days folded in two batches; aircraft change in the second or a third."""
+def flights(repository, local: Path):
+    """This repository with the flights of the first days folded in two batches; aircraft change in the second and a third."""
     specification = importlib.util.spec_from_file_location("events", REPOSITORY / "scripts" / "flights" / "events.py")
     events = sys.modules["events"] = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(events)
     year = events.original_flights()
     day = (year["scheduled_at"] - year["scheduled_at"].min()).dt.days
-    events.original_flights = lambda: year[day < FIRST_DAYS[full]].reset_index(drop=True)
+    events.original_flights = lambda: year[day < FIRST_DAYS].reset_index(drop=True)
     events.CHANGES_FROM = CHANGES_FROM
     stream = events.write_stream(local / "events")
     names, aircraft = list(stream["files"]), list(stream["aircraft"]["files"])
@@ -38,10 +39,10 @@ def flights(repository, local: Path, full: bool):
     # all others are views; the last changes of the register need a run of its ledger alone
     landings = (
         (names[:5] + aircraft[:1], [PATH]),
-        (names[5:] + (until_flown if full else aircraft)[1:], [f"{PATH}/ledgers", f"{PATH}/projections"]),
+        (names[5:] + until_flown[1:], [f"{PATH}/ledgers", f"{PATH}/projections"]),
         (aircraft[len(until_flown) :], ["aircraft_ledger"]),
     )
-    for landing, selected in landings[: 3 if full else 2]:
+    for landing, selected in landings:
         _land(local, landing)
         repository.run("run", "--select", *selected)
     return repository
@@ -58,11 +59,8 @@ def _tests_of(result) -> dict[str, str]:
     return {node.node.name: str(node.status) for node in nodes_of(result)}
 
 
-def test_every_proof_passes(flights, full: bool) -> None:
-    """By default the tests of this repository and the package's own; with --full those of single columns too."""
-    generic = (path.stem for path in (REPOSITORY / "tests" / "generic").glob("*.sql"))
-    selected = ["test_type:singular", *(f"test_name:{name}" for name in generic)]
-    statuses = flights.run("test", "--select", *([PATH] if full else [f"{PATH},{one}" for one in selected]))
+def test_every_proof_passes(flights) -> None:
+    statuses = flights.run("test", "--select", PATH)
     assert set(statuses.values()) == {"pass"}
     proofs = {name for name in statuses if name.endswith("_equal_original")}
     assert proofs == {
@@ -94,8 +92,8 @@ def test_the_stream_was_disordered(flights) -> None:
     assert late[0][0] > 0
 
 
-def test_the_register_changed_after_its_flights_were_folded(flights, full: bool) -> None:
-    """Renamed and removed aircraft were there to be got right, with --full late ones too, and no flight was folded for them."""
+def test_the_register_changed_after_its_flights_were_folded(flights) -> None:
+    """Renamed, removed and late aircraft were there to be got right, and no flight was folded for them."""
     [(renamed, removed)] = flights.rows(
         "select count(distinct if(now.manufacturer <> first.manufacturer, tailnum, null)), count_if(now.tailnum is null) "
         "from stg_aircraft_events as first left join stg_aircraft_2013 as now using (tailnum) "
@@ -104,10 +102,9 @@ def test_the_register_changed_after_its_flights_were_folded(flights, full: bool)
     assert renamed > 500 and removed > 10
     commits = flights.notes("aircraft_ledger", "commit")
     history = flights.rows(f"select batch, tombstones, decisions['stale'] from {commits} order by batch")
-    last = 3 if full else 2
-    assert [batch for batch, _, _ in history] == [1, 2, 3][:last]
+    assert [batch for batch, _, _ in history] == [1, 2, 3]
     assert sum(tombstones for _, tombstones, _ in history) > removed / 2
-    assert not full or sum(stale or 0 for _, _, stale in history) > 0
+    assert sum(stale or 0 for _, _, stale in history) > 0
 
     for table in ("flights_ledger", "flights_by_tailnum_projection"):
         assert flights.visible(table)[-1] == 2
@@ -161,7 +158,6 @@ def test_the_report_shows_whose_sums_are_right(flights, tmp_path: Path) -> None:
     assert "src=" not in page and "http" not in page
 
 
-@pytest.mark.full
 def test_every_dbt_test_fails_on_bad_data(flights, spark, local: Path) -> None:
     events = spark.table("demo.stg_flight_events").drop("_block").limit(1)
     nothing = [*_nulls_of(events.drop("event")), "'lost' as event"]

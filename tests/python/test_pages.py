@@ -9,7 +9,7 @@ import pytest
 from support.dbt_project import VIEW, DbtProject, values
 from support.pages import files_of, sql_of, text_of
 
-pytestmark = pytest.mark.only("parquet")
+pytestmark = [pytest.mark.only("parquet"), pytest.mark.full]
 COLUMNS = "order_id, updated_at, shop, amount, is_deleted"
 MERGED = [(1, 10, "north", 5, False), (2, 10, "north", 7, False), (3, 30, None, None, True)]
 # of key 1 an update, of key 2 a delete, of key 3 an event that is late for its delete

@@ -6,7 +6,8 @@ import pytest
 
 from support.dbt_project import REPOSITORY, DbtProject, nodes_of
 
-pytestmark = pytest.mark.only("parquet")  # models over the public macros, which no format changes
+# models over the public macros, which no format changes; and the test of each compares it with a direct answer
+pytestmark = [pytest.mark.only("parquet"), pytest.mark.full]
 
 MODELS = "path:models/examples/recipes"
 TESTS = ("test", "--select", "path:tests/recipes")
@@ -22,12 +23,10 @@ STEPS = {
     4: FOLDED,
 }
 TESTED_AFTER = (3, 4)
-# Left to the full run: by default the blocks of step 2 come with those of step 4.
-FOLDED_IN_FULL, TESTED_IN_FULL = (2,), (3,)
 
 
 @pytest.fixture(scope="module")
-def statuses(repository: DbtProject, full: bool) -> dict[int, dict[str, str]]:
+def statuses(repository: DbtProject) -> dict[int, dict[str, str]]:
     """Return the statuses of the data tests, by the steps after which they run."""
     repository.run("seed", "--full-refresh", "--select", "path:seeds/recipes")
     files = (REPOSITORY / "models" / "examples" / "recipes").rglob("*.sql")
@@ -36,17 +35,14 @@ def statuses(repository: DbtProject, full: bool) -> dict[int, dict[str, str]]:
         repository.sql(f"drop table {table}")  # a server keeps what earlier tests left
     found = {}
     for step, selected in STEPS.items():
-        if full or step not in FOLDED_IN_FULL:
-            repository.run("run", "--select", *selected, variables={"examples_step": step})
-        if step in TESTED_AFTER and (full or step not in TESTED_IN_FULL):
+        repository.run("run", "--select", *selected, variables={"examples_step": step})
+        if step in TESTED_AFTER:
             tested = nodes_of(repository.invoke(*TESTS, variables={"examples_step": step}))
             found[step] = {node.node.name: str(node.status) for node in tested}
     return found
 
 
-@pytest.mark.parametrize(
-    "step", [pytest.param(step, marks=[pytest.mark.full] * (step in TESTED_IN_FULL)) for step in TESTED_AFTER]
-)
+@pytest.mark.parametrize("step", TESTED_AFTER)
 def test_each_recipe_equals_the_direct_answer(statuses, step: int) -> None:
     names = {path.stem for path in (REPOSITORY / "tests" / "recipes").glob("*.sql")}
     assert statuses[step] == dict.fromkeys(names, "pass") != {}
