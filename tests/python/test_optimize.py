@@ -131,6 +131,13 @@ def test_a_view_over_an_older_state_says_that_it_is_gone(shrunk, every: list[str
     life.check(project.rows, every)
 
 
+def _garbage(project, ledger: str) -> set[str]:
+    """Return the names of files that hold what nobody sees, which the next compacted batch may drop."""
+    visible = ", ".join(map(str, project.visible(ledger)))
+    files = f"select distinct input_file_name() from shrunk.{ledger} where ledger_batch not in ({visible})"
+    return {name.rpartition("/")[2] for (name,) in project.rows(files)}
+
+
 @contextmanager
 def _read_meanwhile(spark, target: str, query: str, states: set[tuple], garbage: set[str]) -> Iterator[None]:
     """Read again and again while the block lasts: each answer is one of `states`.
@@ -164,10 +171,7 @@ def test_what_a_projection_has_not_read_stays_and_readers_see_one_state_or_anoth
     project, life = shrunk
     query = "select count(*), sum(amount) from shrunk.finals where ledger = 'versioned'"
     states = set(project.rows(query))
-    visible = ", ".join(map(str, project.visible("versioned")))
-    of_garbage = f"select distinct input_file_name() from shrunk.versioned where ledger_batch not in ({visible})"
-    garbage = {name.rpartition("/")[2] for (name,) in project.rows(of_garbage)}
-    with _read_meanwhile(spark, target, query, states, garbage):
+    with _read_meanwhile(spark, target, query, states, _garbage(project, "versioned")):
         fold_next(project, life, *ONE)
         states |= set(project.rows(query))
         fold_next(project, life, "versioned")
@@ -185,7 +189,10 @@ def test_what_a_projection_has_not_read_stays_and_readers_see_one_state_or_anoth
 @pytest.mark.only(*(target for target in TARGETS if target not in SERVERS))
 @pytest.mark.full
 def test_a_query_that_was_planned_before_shows_one_state(shrunk, every: list[str], spark) -> None:
-    """Whatever Spark has found out of the partitions when a batch comes, or an optimize."""
+    """Whatever Spark has found out of the partitions when a batch comes, or an optimize.
+
+    If it has listed partitions that were garbage then, an optimize drops them, and the query fails for want of their files.
+    """
     project, life = shrunk
     ledgers = ["versioned", "signed", "replaced"]
 
@@ -203,20 +210,26 @@ def test_a_query_that_was_planned_before_shows_one_state(shrunk, every: list[str
     def states() -> dict[str, list]:
         return {name: project.rows(f"select * from finals where ledger = '{name}' order by all") for name in ledgers}
 
-    def check(queries: list[tuple], states: dict[str, list]) -> None:
+    def check(queries: list[tuple], states: dict[str, list], garbage: dict[str, set[str]]) -> None:
         for ledger, phase, query in queries:
-            assert sorted(map(tuple, query.collect())) in states[ledger], (ledger, phase)
+            try:
+                rows = query.collect()
+            except Exception as error:
+                if phase == "analyzed" or not any(file in str(error) for file in garbage[ledger]):
+                    raise
+            else:
+                assert sorted(map(tuple, rows)) in states[ledger], (ledger, phase)
 
     fold_next(project, life, *built(every))
     before, queries = states(), planned()
     fold_next(project, life, *built(every))
     after = states()
     assert all(before[ledger] != after[ledger] for ledger in ledgers)
-    check(queries, {ledger: [before[ledger], after[ledger]] for ledger in ledgers})
-    queries = planned()
+    check(queries, {ledger: [before[ledger], after[ledger]] for ledger in ledgers}, dict.fromkeys(ledgers, set()))
+    queries, garbage = planned(), {ledger: _garbage(project, ledger) for ledger in ledgers}
     for ledger in ledgers:
         _optimize(project, ledger)
-    check(queries, {ledger: [after[ledger]] for ledger in ledgers})
+    check(queries, {ledger: [after[ledger]] for ledger in ledgers}, garbage)
 
 
 @pytest.mark.full
