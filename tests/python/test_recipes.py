@@ -6,8 +6,7 @@ import pytest
 
 from support.dbt_project import REPOSITORY, DbtProject, nodes_of
 
-# models over the public macros, which no format changes; and the test of each compares it with a direct answer
-pytestmark = [pytest.mark.only("parquet"), pytest.mark.full]
+pytestmark = [pytest.mark.only("parquet"), pytest.mark.full]  # models over the public macros, which no format changes
 
 MODELS = "path:models/examples/recipes"
 TESTS = ("test", "--select", "path:tests/recipes")
