@@ -28,6 +28,8 @@ NEIGHBOURS = {
     "models/examples/README.md": "seeds.md",
 }
 MACROS = "reference/macros.md"
+# A word and its meaning in the glossary.
+WORD = re.compile(r"^\| ([a-z ]+) \| (.+) \|$", re.MULTILINE)
 LANGUAGES = {".sql": "sql", ".yml": "yaml", ".py": "python", ".md": "markdown", "": "bash"}
 # What a page would fetch by itself from elsewhere. A link that a reader may follow is none of these.
 FETCHED = re.compile(
@@ -59,7 +61,20 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     for line in markdown.split("\n"):
         fenced ^= line.lstrip().startswith("```")
         lines.append(line if fenced else as_python_markdown(LINK.sub(lambda link: relinked(link, origin), line)))
-    return "\n".join(lines)
+    return "\n".join([*lines, "", *tooltips()])
+
+
+def tooltips() -> list[str]:
+    """Return the words of docs/settings.md#words and their plurals as abbreviations, which show their meaning on every page."""
+    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    words = WORD.findall(page.partition("\n## Words\n")[2].partition("\n## ")[0])
+    meanings = [(form, meaning.replace("`", "")) for word, meaning in words[1:] for form in (word, plural(word))]
+    return [f"*[{word}]: {meaning}" for word, meaning in meanings]
+
+
+def plural(word: str) -> str:
+    """Return the plural of a word of the glossary."""
+    return f"{word}es" if word.endswith("ch") else f"{word}s"
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:
