@@ -64,6 +64,7 @@ def _live(project: DbtProject) -> set[tuple]:
     return set(project.rows("select * from materialized.live"))
 
 
+@pytest.mark.full
 def test_readers_never_lose_a_table_that_is_undone_optimized_or_refreshed(project) -> None:
     """Ledger and projection are read around each statement that writes: they show what was there, or what follows."""
     seen: list[tuple] = []

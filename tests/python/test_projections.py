@@ -382,7 +382,7 @@ def _fails_to_read(project, name: str, measure: str, label: str) -> None:
             _ansi(project, False)
 
 
-def test_integers_and_decimals_overflow_only_where_the_total_does(edges) -> None:
+def test_integers_and_decimals_overflow_only_where_the_total_does(edges, full: bool) -> None:
     """Integers at both ends. Decimals keep every digit."""
     project, fold = edges
     columns, huge = "id, version, is_deleted, label, n, price, big", ("huge", "huge_means")
@@ -407,6 +407,8 @@ def test_integers_and_decimals_overflow_only_where_the_total_does(edges) -> None
     assert project.rows("select mean from prices_final where label = 'd'") == [(Decimal("0.0000000000000000010000"),)]
     assert project.rows("select total, different from huge_final where label = 'd'") == [(Decimal(10**38 - 2), 3)]
     _fails_to_read(project, "huge_means", "mean", "d")  # which has more than 32 digits
+    if not full:
+        return
     rows = [f"({id_}, 1, false, '{label}', {value}, null, null)" for label, (value, ids) in ends.items() for id_ in ids]
     fold("numbers 3", ", ".join([*rows, f"(53, 1, false, 'd', null, {digit}, {nines})"]), columns, "totals", "means", *huge)
     _fails_to_read(project, "huge", "total", "d")

@@ -52,6 +52,7 @@ def _live(project: DbtProject, name: str) -> list[tuple]:
     return project.rows(f"select id, v from refreshed.{name}_live order by 1")
 
 
+@pytest.mark.full
 def test_rows_of_an_undone_batch_are_new_without_blocks_too(project) -> None:
     project.run("run", "--select", *STAGES, "known", variables={"upto": 4})
     assert operate(project, "undo", model="known", batch=2).success

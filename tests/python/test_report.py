@@ -47,6 +47,7 @@ def reported(make_project):
     return project, heard
 
 
+@pytest.mark.full
 def test_a_first_run_of_a_projection_does_not_speak_of_rebuilding(reported) -> None:
     assert any("batch 1" in line for line in reported[1])
     assert [line for line in reported[1] if "rebuilding it" in line] == []
@@ -75,6 +76,7 @@ def _cells(page: str) -> list[list[str]]:
 TILE = re.compile("<dt>(.*?)</dt><dd>(.*?)(?:<small>(.*?)</small>)?</dd>")
 
 
+@pytest.mark.full
 def test_the_page_says_what_the_ledger_holds(reported, monkeypatch, tmp_path: Path) -> None:
     project = reported[0]
     before = project.batches("orders_ledger")
@@ -102,6 +104,7 @@ def test_the_page_says_what_the_ledger_holds(reported, monkeypatch, tmp_path: Pa
     assert project.batches("orders_ledger") == before
 
 
+@pytest.mark.full
 def test_it_says_what_is_wrong(reported, monkeypatch, tmp_path: Path, capsys) -> None:
     for name, said in (
         ("stg", "status needs a model with settings in config"),
@@ -113,6 +116,7 @@ def test_it_says_what_is_wrong(reported, monkeypatch, tmp_path: Path, capsys) ->
     assert not (tmp_path / "none.html").exists()
 
 
+@pytest.mark.full
 def test_bytes_are_told_by_what_readers_see_of_them(reported, monkeypatch, tmp_path: Path) -> None:
     project = reported[0]
     project.run("run", "--select", "sums")

@@ -84,8 +84,9 @@ def test_a_restored_projection_reads_again_what_it_has_missed(project, target: s
     _check(project, "b3")
 
 
+@pytest.mark.full
 @pytest.mark.only("parquet")
-@pytest.mark.parametrize("is_optimized", [False, pytest.param(True, marks=pytest.mark.full)])
+@pytest.mark.parametrize("is_optimized", [False, True])
 def test_a_plain_copy_is_refused_with_the_statements_that_make_a_right_one(project, is_optimized: bool) -> None:
     """As a ledger is put back that was saved by `create table as select`; its projection is rebuilt from it."""
     ledger, saved = f"{project.schema}.orders", f"{project.schema}.saved"
