@@ -68,7 +68,7 @@ class Bare:
 
 
 class BareMerge:
-    """A MERGE into a copy of a peer's table, and its sums built again."""
+    """A MERGE into a copy of a peer's table, and its sums rebuilt."""
 
     def __init__(self, bench: Bench, model: str, groups: Sequence[str]) -> None:
         self._bench, self._table, self._groups = bench, f"bare_{model}", groups

@@ -24,7 +24,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "benchmarks.md"
 PICTURES = PAGE.parent / "assets" / "benchmarks"
 MARKED = re.compile(r"(?P<begin><!-- bench: (?P<name>[a-z-]+) -->\n).*?(?P<end><!-- end of (?P=name) -->)", re.DOTALL)
 FORMATS = {"parquet": "plain parquet", "delta": "Delta", "iceberg": "Iceberg"}
-HEADINGS = ("measured", "format", "this", "seconds", "beside", "seconds", "ratio", "the package")
+HEADINGS = ("measured", "format", "this", "seconds", "beside", "seconds", "ratio (rounds)", "the package")
 # A picture has no style sheet of the page: what it needs, light and dark.
 STYLE = """
 text { font: 12px system-ui, sans-serif; fill: #5a6875; } line { stroke: #5a6875; }
@@ -46,11 +46,12 @@ class Row:
     seconds: tuple[str, str]
     ratio: float | None
     note: str
+    rounds: int
 
     @property
     def cells(self) -> list[str]:
         """Return the cells of the table."""
-        ratio = "" if self.ratio is None else f"{self.ratio:.2f}"
+        ratio = "" if self.ratio is None else f"{self.ratio:.2f} ({self.rounds})"
         note = self.note.replace("lost", "**lost**")
         return [self.title, self.format, self.way, self.seconds[0], self.beside, self.seconds[1], ratio, note]
 
@@ -82,12 +83,13 @@ def _of_comparison(one: Results, comparison: Comparison) -> list[Row]:
             (_seconds(comparison, way), _seconds(comparison, base)),
             comparison.ratio(way, base),
             comparison.verdict(way) or _counted(comparison, (way, base), "files of its batch"),
+            comparison.rounds,
         )
         for way in others
     ]
     if not others:  # alone: its memory is its own
         memory = _counted(comparison, [base], "peak MB")
-        made.append(Row(title, FORMATS[one.target], base, "", (_seconds(comparison, base), ""), None, memory))
+        made.append(Row(title, FORMATS[one.target], base, "", (_seconds(comparison, base), ""), None, memory, comparison.rounds))
     return made
 
 

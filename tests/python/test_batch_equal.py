@@ -189,7 +189,7 @@ def test_decisions_add_up_to_the_rows_staged_and_agree_with_the_ledger(folded, l
     # a single batch has no stored row that is newer
     met = {"applied", "duplicate", "superseded", "orphan_delete"} | ({"stale"} if ledger != "at_once" else set())
     assert set(counts) - {"tie"} == met
-    # a row that the ledger has appended for itself, not to take another back, is one that applied; and the other way round
+    # a row that the ledger has appended for itself, not to cancel another, is one that applied; and the other way round
     of_rows = "stream, id, version, ledger_batch"
     applied = f"select {of_rows}, is_deleted from decided where ledger = '{ledger}' and decision in ('applied', 'orphan_delete')"
     if ledger == "deletes_on_arrival":

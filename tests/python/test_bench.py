@@ -100,7 +100,7 @@ def test_another_file_is_no_figures(tmp_path: Path) -> None:
 
 
 MARKS = "<!-- bench: {0} -->\n{1}\n<!-- end of {0} -->"
-HEAD = "|measured|format|this|seconds|beside|seconds|ratio|the package|\n|---|---|---|--:|---|--:|--:|---|\n"
+HEAD = "|measured|format|this|seconds|beside|seconds|ratio (rounds)|the package|\n|---|---|---|--:|---|--:|--:|---|\n"
 
 
 def test_the_page_takes_figures_between_their_marks_and_keeps_the_rest(results: Results) -> None:
@@ -109,7 +109,7 @@ def test_the_page_takes_figures_between_their_marks_and_keeps_the_rest(results: 
     assert filled(once, [results]) == (once, pictures)
     assert "2026-11-23. 2 cores, 24 GiB" in once
     assert "Comparisons with others: 1 won, 0 even, 0 lost." in once
-    line = "|Every row|plain parquet|row_number &#124; the stage|6.00 (4.00)|final|2.00 (1.00)|3.00|won|"
+    line = "|Every row|plain parquet|row_number &#124; the stage|6.00 (4.00)|final|2.00 (1.00)|3.00 (3)|won|"
     assert f"![Ratios of final](assets/benchmarks/final.svg)\n\n{HEAD}{line}\n" in once
     assert once.endswith("Between.\n\n<!-- bench: day -->\n<!-- end of day -->\n")  # what has no figures has no rows
 

@@ -47,7 +47,7 @@ FILES = {
     f"from values {ONE_HOUR_TWICE} as t (block)",
     "models/moments.sql": model("ledger(ref('stg_moments'))", EVENTS),
     "models/stg_raw.sql": f"{VIEW}select 1 as id, version, false as is_deleted, block "
-    "from values (1, X'FF'), (2, X'FE'), (3, X'') as t (version, block) where version <= {{ var('upto', 9) }}",
+    "from values (1, X'FF'), (2, X'FE'), (3, X'00') as t (version, block) where version <= {{ var('upto', 9) }}",
     "models/raw.sql": model("ledger(ref('stg_raw'))", EVENTS),
     "models/stg_lives.sql": VIEW + "select * from corners.events",
     "models/forgetful.sql": model("ledger(ref('stg_lives'))", EVENTS | {"tombstone_retention": "10 + 10"}),
@@ -138,7 +138,7 @@ def _live(project: DbtProject, block: str, rows: str, *models: str) -> None:
 def test_bytes_that_are_no_text_and_variables_of_spark_are_keys_and_tokens_as_they_are(corners) -> None:
     """Each key has a token of its own text, and its second version finds the first."""
     for version in (1, 2):
-        tokens = [text + str(version).encode() if text else b" " * (version - 1) for text in TEXTS]
+        tokens = [text + str(version).encode() if text else b" " * version for text in TEXTS]
         rows = [
             f"(cast(X'{text.hex()}' as string), {version}, false, 'n', cast(X'{token.hex()}' as string))"
             for text, token in zip(TEXTS, tokens, strict=True)
@@ -193,7 +193,7 @@ def test_a_retention_is_one_value_and_leaves_out_versions_that_were_undone(corne
 def test_a_model_that_always_refreshes_does_not_lose_blocks(corners) -> None:
     corners.sql("insert into corners.events values (2, 3, false, 'a'), (3, 4, false, 'b')")
     corners.run("run", "--select", "stg_lives", "refreshed")
-    corners.sql("create or replace view corners.stg_lives as select * from corners.events where block = 'b'")
+    corners.sql("create or replace view corners.stg_lives as select * from corners.events where block <> 'a'")
     said = corners.fails("run", "--select", "refreshed")
     assert "full_refresh: true would lose 1 block" in said and "for example: a" in said
     corners.run("run", "--select", "stg_lives", "refreshed")

@@ -315,7 +315,7 @@ def keys(rows: list[tuple]) -> list[tuple]:
             "compacted": [],
             "recent": [],
             **dict.fromkeys(OTHERS, []),
-            # key 1 lacks a row; the tombstone of key 2 is there, and the state row that should have been taken back
+            # key 1 lacks a row; the tombstone of key 2 is there, and the state row that should have been cancelled
             "changed_rows": [
                 ("missing_row", 1, "b2", 1, 0),
                 ("wrong_live_rows", 2, None, 0, 1),

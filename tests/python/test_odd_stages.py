@@ -43,7 +43,7 @@ def test_text_of_limited_length_of_a_quoted_source_is_folded_again_and_again(pro
 
 
 def test_a_session_whose_timestamps_have_no_zone(project) -> None:
-    """Its block has a new key, and a new version of the one before, whose row is taken back."""
+    """Its block has a new key, and a new version of the one before, whose row is cancelled."""
     rows = "select id, 3, false, amount, 'late', 'm', timestamp_micros(0), 'b3' from values (1, 4), (2, 3) as t (id, amount)"
     with sessions_with({"spark.sql.timestampType": "TIMESTAMP_NTZ"}):
         project.sql(f"insert into odd.arrived {rows}")

@@ -98,7 +98,7 @@ def _ours(bench: Bench) -> Way:
 
 
 def _peer(bench: Bench) -> Way:
-    """Return the usual way of the format: a merge, and on plain parquet, which has none, an append; the sums are built again."""
+    """Return the usual way of the format: a merge, and on plain parquet, which has none, an append; the sums are rebuilt."""
     if bench.target == "parquet":
         models = ["appended", "newest_by_dim1"]
         return Way(

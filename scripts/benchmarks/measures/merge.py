@@ -1,4 +1,4 @@
-"""A batch of changed keys: a ledger and its projections beside dbt's merge strategy and aggregates that are built again."""
+"""A batch of changed keys: a ledger and its projections beside dbt's merge strategy and aggregates that are rebuilt."""
 
 from __future__ import annotations
 

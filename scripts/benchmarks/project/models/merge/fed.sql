@@ -1,3 +1,3 @@
--- the feed of changes lets an aggregate be kept instead of built again
+-- the feed of changes lets an aggregate be kept instead of rebuilt
 {{ merges({'delta': {'delta.enableDeletionVectors': 'true', 'delta.enableChangeDataFeed': 'true'}}) }}
 {{ arrived() }}
