@@ -141,7 +141,7 @@ def test_a_run_that_failed_goes_on_with_retry(project) -> None:
     project.write("models/broken.sql", model("ledger(ref('broken_stage'))", LEDGER))
     staged = "1 as version, false as is_deleted, 'x' as block"
     project.write("models/broken_stage.sql", VIEW + f"select cast(null as int) as id, {staged}")
-    assert "null_key: 1 row" in project.fails("run", "--write-json", "--select", "broken_stage", "broken")
+    assert "null_key (id must not be NULL): 1 row" in project.fails("run", "--write-json", "--select", "broken_stage", "broken")
     project.sql(f"create or replace view materialized.broken_stage as select 7 as id, {staged}")
     project.run("retry")
     assert project.rows(f"select id, ledger_batch from {project.data('materialized.broken')}") == [(7, 1)]
