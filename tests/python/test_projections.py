@@ -6,11 +6,13 @@ import datetime as dt
 import math
 import random
 import re
+from collections.abc import Callable
 from decimal import Decimal
 
 import pytest
 
 from support.dbt_project import LEDGER, VIEW, model
+from support.targets import PLAIN
 
 BLOCKS = 5
 COLUMNS = {
@@ -172,6 +174,11 @@ FILES = {
 CHAIN = ["stage", "events", *SETTINGS]
 
 
+def of_every_type(test: Callable) -> Callable:
+    """Mark a test of the full run for plain parquet: Iceberg and Delta do not store all types."""
+    return pytest.mark.full(pytest.mark.only(*PLAIN)(test))
+
+
 @pytest.fixture(scope="module")
 def every(make_project, spark):
     """Fold a random history block by block; returns (project, and by (block, projection): rows that differ, how many groups)."""
@@ -191,7 +198,7 @@ def every(make_project, spark):
     return project, wrong, groups
 
 
-@pytest.mark.full
+@of_every_type
 @pytest.mark.parametrize("name", SETTINGS)
 def test_a_projection_equals_the_aggregate_of_the_live_rows_after_each_block(every, name: str) -> None:
     _, wrong, groups = every
@@ -199,7 +206,7 @@ def test_a_projection_equals_the_aggregate_of_the_live_rows_after_each_block(eve
     assert all(count > 0 for (_, of), count in groups.items() if of == name)
 
 
-@pytest.mark.full
+@of_every_type
 def test_the_history_has_what_it_is_to_show(every) -> None:
     project, *_ = every
     signs = dict(project.rows("select ledger_sign, count(*) from events group by 1"))
@@ -212,7 +219,7 @@ def test_the_history_has_what_it_is_to_show(every) -> None:
     assert project.rows("select shop from only_values where shop = 'short'") != []
 
 
-@pytest.mark.full
+@of_every_type
 def test_what_is_read_is_the_same_with_ansi_on(every) -> None:
     project, *_ = every
     _ansi(project, True)
@@ -223,7 +230,7 @@ def test_what_is_read_is_the_same_with_ansi_on(every) -> None:
         _ansi(project, False)
 
 
-@pytest.mark.full
+@of_every_type
 def test_what_is_appended_is_the_same_with_ansi_on(every) -> None:
     project, *_ = every
     appended = {}
@@ -244,7 +251,7 @@ def _ansi(project, on: bool) -> None:
     project.sql(f"set spark.sql.ansi.enabled = {str(on).lower()}")
 
 
-@pytest.mark.full
+@of_every_type
 def test_a_projection_without_values_is_the_table_it_was(every) -> None:
     project, *_ = every
     assert project.sql("select * from only_sums").dtypes == [
@@ -259,7 +266,7 @@ def test_a_projection_without_values_is_the_table_it_was(every) -> None:
     assert project.rows(f"{counted} group by 1, 2 having count(*) > 1") == []
 
 
-@pytest.mark.full
+@of_every_type
 def test_measures_of_one_argument_share_one_column_of_values(every) -> None:
     project, *_ = every
     names = [name for name, _ in project.sql("select * from by_hour").dtypes if name.startswith(("ledger_value_", "ledger_part"))]
@@ -268,7 +275,7 @@ def test_measures_of_one_argument_share_one_column_of_values(every) -> None:
     assert kinds["ledger_value_min_day"] == "date" and kinds["ledger_value_min_raw"] == "binary"
 
 
-@pytest.mark.full
+@of_every_type
 def test_rows_of_values_are_told_from_rows_of_groups(every) -> None:
     project, *_ = every
     assert project.rows(
@@ -286,7 +293,7 @@ def test_rows_of_values_are_told_from_rows_of_groups(every) -> None:
     assert project.rows("select sum(ledger_sign) from by_hour") == project.rows("select count(*) from events_final")
 
 
-@pytest.mark.full
+@of_every_type
 def test_the_final_holds_no_literal_of_the_data(every) -> None:
     project, *_ = every
     for name in SETTINGS:
@@ -297,7 +304,7 @@ def test_the_final_holds_no_literal_of_the_data(every) -> None:
         assert set(re.findall(r"ledger_batch [<>=]+ -?(\d+)", text)) == {"0"}
 
 
-@pytest.mark.full
+@of_every_type
 def test_a_rebuilt_ledger_makes_its_projections_rebuild_themselves(every) -> None:
     project, *_ = every
     project.run("run", "--full-refresh", "--select", "events")

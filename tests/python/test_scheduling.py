@@ -35,7 +35,7 @@ LOADED = {
         ["models.orders_run", "models.sums_run", "status"],
     ),
     "dagster_assets": (
-        ["dagster==1.13.29", "dagster-dbt==0.29.27", "dbt-core==1.11.16", "dbt-spark==1.11.0"],
+        ["dagster==1.13.27", "dagster-dbt==0.29.27", "dbt-core==1.11.16", "dbt-spark==1.11.0"],
         "[sorted(key.to_user_string() for key in example.ledgers.keys), "
         "sorted(job.name for job in example.definitions.jobs), len(example.definitions.schedules)]",
         [["orders", "sums"], ["check_ledgers", "fold"], 2],
@@ -140,6 +140,7 @@ def test_two_lines_of_cron_at_the_same_minute_need_no_hand(tmp_path: Path) -> No
         ),
         "limits.py": _block("python", "# limits.py"),
         "logs/.gitkeep": "",
+        "log4j2.properties": (REPOSITORY / "profiles" / "log4j2.properties").read_text(),
     }
     write_files(project, files | stranger_files("shop"))
     landing.mkdir()

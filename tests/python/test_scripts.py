@@ -39,6 +39,7 @@ def test_the_second_script_is_told_who_is_at_work_and_a_killed_one_holds_nothing
 
 @pytest.mark.full
 def test_a_metastore_that_spark_has_open_is_seen(spark, local: Path) -> None:
+    spark.sql("show schemas").collect()
     said = rf"metastore is open in process \d+, which process {os.getpid()} has started \(.*python.*\): wait for it to end"
     with pytest.raises(InUse, match=said if sys.platform == "linux" else "another process"), alone(local):
         pass
