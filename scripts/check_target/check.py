@@ -128,7 +128,10 @@ class Place:
         self.schema = f"collapsing_check_{uuid.uuid4().hex[:8]}"
         self.log = (folder / "log.txt").open("w")
         profiles = Path(arguments.profiles_dir or os.environ.get("DBT_PROFILES_DIR") or ROOT / "profiles").resolve()
-        self.profile, self.target, self.type = self._find(profiles, arguments)
+        self.profile, self.target, output = self._find(profiles, arguments)
+        self.type, self.method = output["type"], output.get("method", "")
+        # Spark is in the process, and has its metastore to itself
+        self.is_alone = (self.type, self.method) == ("spark", "session") and not os.environ.get("SPARK_REMOTE")
         self.format = arguments.file_format or (
             self.target if self.target in FORMATS else "delta" if self.type == "databricks" else "parquet"
         )
@@ -149,8 +152,8 @@ class Place:
         (folder / "packages.yml").write_text(f"packages:\n  - local: {package}\n")
 
     @staticmethod
-    def _find(profiles: Path, arguments: argparse.Namespace) -> tuple[str, str, str]:
-        """Return profile, target and type of the adapter. Raises CannotAsk."""
+    def _find(profiles: Path, arguments: argparse.Namespace) -> tuple[str, str, dict]:
+        """Return profile, target and what the profile says of it. Raises CannotAsk."""
         try:
             found = yaml.safe_load((profiles / "profiles.yml").read_text()) or {}
         except OSError as error:
@@ -167,7 +170,7 @@ class Place:
             raise CannotAsk(f"--target must be given, because the profile {profile} takes it from {target}")
         if target not in outputs:
             raise CannotAsk(f"--target must be one of the profile {profile}: {', '.join(outputs)}; given: {target}")
-        return profile, target, outputs[target]["type"]
+        return profile, target, outputs[target]
 
 
 class Check:
@@ -291,7 +294,7 @@ class Check:
             self._compare()
             raise NotTried("the statement had ended each time before it was to be killed")
         self.worker.end()
-        if not self.about["alone"]:
+        if not self.place.is_alone:
             time.sleep(max(3.0, 3 * self.commit_seconds))  # what it has sent may go on in the server
         self.worker = Worker(self.place)
         self.worker.do("run", "--select", "orders", "sums")
@@ -304,7 +307,7 @@ class Check:
 
     def writers(self) -> str | None:
         """Run one ledger twice at once: whoever commits second stops with a clear message, and no row is doubled or lost."""
-        if self.about["alone"]:
+        if self.place.is_alone:
             return None
         told: list[str] = []
         met = 0
@@ -395,7 +398,7 @@ def report(place: Place, check: Check, rows: list[tuple[str, str, str]], seconds
     package = yaml.safe_load((ROOT / "dbt_project.yml").read_text())["version"]
     adapter = f"dbt-{place.type}"
     print(
-        f"collapsing {package} on {adapter} {version(adapter)} ({check.about['method'] or place.type}), "
+        f"collapsing {package} on {adapter} {version(adapter)} ({place.method or place.type}), "
         f"dbt {check.about['dbt']}, Spark {check.about['spark'].split()[0]}, tables of {place.format}, in {seconds:.0f} s\n"
     )
     print("| check | holds | seen |\n|---|---|---|")

@@ -42,11 +42,8 @@
 {% macro check_begin() %}
     {% do adapter.create_schema(collapsing_check.check_table('any')) %}
     {% do collapsing_check.check_say({
-        'type': target.type,
-        'method': target.get('method', ''),
         'dbt': dbt_version,
-        'spark': collapsing._rows_of('select version()')[0][0],
-        'alone': target.type == 'spark' and target.get('method') == 'session' and not env_var('SPARK_REMOTE', ''),
+        'spark': collapsing._rows_of('select version()')[0][0]
     }) %}
 {% endmacro %}
 
