@@ -194,7 +194,7 @@ MUTANTS = [
     Mutant(PARQUET, "reads | reject('in', now.numbers)", "reads | select('in', now.numbers)", "package"),
     Mutant(PARQUET, "if reads %}", "if false %}", "conflicts"),
     Mutant(PARQUET, "if source and source.numbers", "if false and source.numbers", "conflicts"),
-    Mutant(COMMIT, "set taken = empties + (", "set taken = [] + (", "undo refreshed"),
+    Mutant(COMMIT, "set taken = empties + (", "set taken = [] + (", "conflicts"),
     Mutant(COMMIT, "~ collapsing._ddl_type(column.dtype) ~ ') as '", "~ 'string) as '", "types"),
     Mutant(COMMIT, "if garbage %}", "if false %}", "optimize undo refreshed"),
     Mutant(SUMS, "first = 1 if is_whole else own.last + 1", "first = 1", "conflicts measures"),

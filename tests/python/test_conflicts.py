@@ -192,7 +192,6 @@ def test_a_projection_whose_number_another_run_of_it_takes_is_refused(contest: C
     contest.check()
 
 
-@pytest.mark.full
 def test_an_undo_whose_number_a_run_takes_is_refused(contest: Contest) -> None:
     assert contest.fold_next().success
     last, heard = contest.last(), []
