@@ -196,7 +196,7 @@ MUTANTS = [
     Mutant(PARQUET, "if source and source.numbers", "if false and source.numbers", "conflicts"),
     Mutant(COMMIT, "set taken = empties + (", "set taken = [] + (", "conflicts"),
     Mutant(COMMIT, "~ collapsing._ddl_type(column.dtype) ~ ') as '", "~ 'string) as '", "types"),
-    Mutant(COMMIT, "if garbage %}", "if false %}", "optimize undo refreshed"),
+    Mutant(COMMIT, "if garbage %}", "if false %}", "undo"),
     Mutant(SUMS, "first = 1 if is_whole else own.last + 1", "first = 1", "conflicts measures"),
     Mutant(LOGS, "' or coalesce(max(ledger_batch), 0) > ' ~ last if", "'' if", "conflicts", "delta"),
     Mutant(LOGS, "coalesce(min(ledger_batch), 1) <> {{ first }}", "false", "conflicts", "delta"),

@@ -118,9 +118,11 @@ def test_an_undo_of_all_batches_above_the_compacted_one(undone) -> None:
 
 def test_a_batch_that_an_optimize_has_compacted_is_not_undone(undone, capsys) -> None:
     project, life = undone
-    last = project.visible("versioned")[-1]
+    numbers, visible = project.batches("versioned"), project.visible("versioned")
+    last, garbage = visible[-1], {*numbers} - {*visible}
     assert operate(project, "optimize", model="versioned").success
     assert project.visible("versioned") == [-last]
+    assert not garbage & {*project.batches("versioned")}, "what was garbage before is gone"
     capsys.readouterr()
     assert not operate(project, "undo", model="versioned", batch=last).success
     assert f"batch {last}" in capsys.readouterr().out
