@@ -308,7 +308,6 @@ def test_an_equal_event_is_combined_and_said_to_be_applied(corners) -> None:
     assert corners.rows("select decision from decided_equals") == [("applied",), ("applied",)]
 
 
-@pytest.mark.full
 def test_a_row_that_differs_in_a_map_alone_replaces_the_one_before(corners) -> None:
     """And the state before it is there."""
     corners.run("run", "--select", "stg_tags", "tagged", "live_tagged", variables={"upto": 1})
