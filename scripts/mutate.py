@@ -303,9 +303,8 @@ def _as_before() -> Iterator[None]:
         spark = SparkSession.builder.getOrCreate()
         spark.catalog.setCurrentDatabase("default")
         spark.catalog.clearCache()
-        for table in spark.catalog.listTables():
-            if table.isTemporary:
-                spark.catalog.dropTempView(table.name)
+        for view in spark.sql("show views in default").where("isTemporary").collect():
+            spark.catalog.dropTempView(view.viewName)
         for (schema,) in spark.sql("show schemas").collect():
             if schema != "default":
                 spark.sql(f"drop schema `{schema}` cascade")
