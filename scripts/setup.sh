@@ -178,6 +178,8 @@ _venv_make() {
     # Packages that come as source are built with the setuptools that is locked, not with the newest one.
     _uv pip sync --python "$VENV_PYTHON" --require-hashes --build-constraints "$locked" "$locked" 2>&1 | tee "$SETUP_LOG" |
         sed -nE 's/^ *(Downloading .*\([0-9]{2,}\..*|Building .*)/[setup]   \1/p' || _stop_with_log "uv could not install it"
+    # uv leaves Python's bytecode to the first import, which two processes of tests would do at once
+    [ "$group" = docs ] || "$VENV_PYTHON" -c 'import dbt.adapters.spark, dbt.cli.main, pyspark.sql'
     printf '%s\n' "$VENV" "$lock  $holds " >"$stamp"
     setup_say "${VENV##*/} is ready ($((SECONDS - started)) s)"
 }

@@ -40,7 +40,7 @@ LEDGERS = {
 PROJECTED = ("by_block", "by_two", "at_once")
 DECIDED = ("by_block", "by_two", "at_once", "deletes_on_arrival")
 # What only --full folds: ledgers and projections.
-LATER = ("by_two", "merged", "places_by_two", "places_at_once")
+LATER = ("by_two", "without_token", "merged", "places_by_two", "places_at_once")
 
 
 def each(names: Iterable[str], kind: str = "") -> list:

@@ -120,8 +120,6 @@ ACTS = {
     "first run": Act(_create, lambda crash: crash.ledgers, WRITES, states=0),
     "projection created again": Act(_create_projections_again, lambda crash: crash.projections, WRITES, states=0),
 }
-# Left to the full run: test_protocol plays them by default.
-LATER = ("projection's run", "optimize", "undo", "full refresh", "first run", "projection created again")
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +139,8 @@ def _of(ledger: str, rows: list) -> list:
     return [row for row in rows if row[0] == ledger]
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.full] * (name in LATER)) for name in ACTS])
+# all but a run are left to the full run: test_protocol plays them by default
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.full] * (name != "run")) for name in ACTS])
 def test_an_act_that_dies_is_made_good_by_the_next_run(crash: Crash, name: str, full: bool) -> None:
     """Before it publishes, or in the full run before each of its statements; readers see no state that never was."""
     act = ACTS[name]

@@ -304,6 +304,7 @@ def test_the_examples_own_tests_fail_on_wrong_data(steps, repository, spoil):
         assert {str(node.status) for node in tests.values()} == {"fail"}
 
 
+@pytest.mark.full
 def test_equals_seed_in_a_project_that_installs_the_package(make_project):
     project = make_project(
         "equals_seed",

@@ -8,8 +8,8 @@ from support.dbt_project import VIEW
 from support.lives import LEDGERS, built, fold_next, live_project, operate
 
 DECIDED = "{{ collapsing.decisions(ref('versioned'), ref('stage_events')) }}"
-# By default one that has a tombstone to bring back, one of signed rows and one without cancel rows.
-DEFAULT = ["versioned", "signed", "replaced"]
+# By default one that has a tombstone to bring back, and one of signed rows.
+DEFAULT = ["versioned", "signed"]
 ACTS = "select batch, act, blocks from versioned_history order by batch"
 
 
