@@ -62,11 +62,11 @@ LIVE = {
 
 
 IMAGE = "struct<id: bigint, name: string, amount: int, changed_at: int>"
-CHANGES = f"lsn bigint, op string, before {IMAGE}, after {IMAGE}, block string"
-FEED_SETTINGS = {"input": "signed", "key": "id", "sign": "sign", "order_by": "lsn", "block": "block"}
+CHANGES = f"offset bigint, op string, before {IMAGE}, after {IMAGE}, block string"
+FEED_SETTINGS = {"input": "signed", "key": "id", "sign": "sign", "order_by": "offset", "block": "block"}
 FEED = {
     "models/changes.sql": VIEW + "select * from engines.arrived",
-    "models/feed_stage.sql": VIEW + "select * from {{ collapsing.change_feed(ref('changes'), keep=['lsn', 'block']) }}",
+    "models/feed_stage.sql": VIEW + "select * from {{ collapsing.change_feed(ref('changes'), keep=['offset', 'block']) }}",
 }
 FEED_LEDGERS = {
     "accounts": FEED_SETTINGS | {"engine": "collapsing"},
@@ -247,7 +247,7 @@ def feed(project, variants):
 
 
 def _change(project, block: str, rows: str) -> None:
-    """Append changes as one block: (lsn, op, before image, after image)."""
+    """Append changes as one block: (offset, op, before image, after image)."""
     images = f"cast(col3 as {IMAGE}), cast(col4 as {IMAGE})"
     project.sql(f"insert into engines.arrived select col1, col2, {images}, '{block}' from values {rows}")
 

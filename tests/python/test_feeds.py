@@ -270,7 +270,7 @@ TRUTH = {
     "records": {1: "f", 3: "d"},
     "products": SNAPSHOTS["2026-03-03"],
     **dict.fromkeys(("orders", "csv_orders", "writers"), LIVE_ORDERS),
-    "regions": {"warm": "2, 10.00"},
+    "regions": {"warm, Q1": "2, 10.00"},
     "history": {
         "1, 2026-03-01 10:00:00": "north, 5.50, 2026-03-01 12:00:00",
         "2, 2026-03-01 11:00:00": "south, 7.00",
@@ -279,6 +279,7 @@ TRUTH = {
     "departures": {"JFK, 2026-03-01": "3, 40, 8.0", "LGA, 2026-03-01": "1"},
 }
 SHOPS = "('north', 'cold'), ('south', 'warm'), ('east', 'warm') as t (shop, region)"
+CALENDAR = "(date'2026-03-01', 'Q1'), (date'2026-04-01', 'Q2') as t (day, quarter)"
 # flights of an hour, the worst delay, the sum of delays, and how many have departed
 HOURS = """
     ('JFK', timestamp'2026-03-01 10:00:00', 2, 40, 30, 2), ('JFK', timestamp'2026-03-01 11:00:00', 1, -6, -6, 1),
@@ -286,8 +287,8 @@ HOURS = """
 """
 # What the page composes from ledgers, projections and views.
 COMPOSED = (
-    *("orders_by_shop_projection", "orders_by_shop", "orders_by_region", "stg_orders_0", "orders_0_ledger", "orders"),
-    *("departures_by_day", "order_versions_ledger", "order_versions"),
+    *("orders_by_shop_and_day_projection", "orders_by_shop_and_day", "orders_by_region_and_quarter"),
+    *("stg_orders_0", "orders_0_ledger", "orders", "departures_by_day", "order_versions_ledger", "order_versions"),
 )
 
 
@@ -295,6 +296,7 @@ def _composed() -> dict[str, str]:
     """Return the models of COMPOSED, and those that the page names beside them."""
     printed = _models(RECIPES, *COMPOSED) | {
         "models/shops.sql": f"{VIEW}select * from values {SHOPS}",
+        "models/calendar.sql": f"{VIEW}select * from values {CALENDAR}",
         "models/departures_by_hour.sql": f"{VIEW}select * from values {HOURS}",
     }
     files = {path.replace("models", "models/composed"): text for path, text in printed.items()}
@@ -345,7 +347,7 @@ def _files(landing: Path) -> dict[str, str]:
     }
     views = {
         "writers": (order, "orders"),
-        "regions": ("region, concat_ws(', ', orders, amount)", "orders_by_region"),
+        "regions": ("concat_ws(', ', region, quarter), concat_ws(', ', orders, amount)", "orders_by_region_and_quarter"),
         "history": ("concat_ws(', ', order_id, valid_from), concat_ws(', ', shop, amount, valid_to)", "order_versions"),
         "departures": ("concat_ws(', ', origin, day), concat_ws(', ', flights, worst, mean_delay)", "departures_by_day"),
     }

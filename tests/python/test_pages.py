@@ -1,11 +1,13 @@
-"""docs/migrating.md and docs/operating.md: a merged table becomes a ledger, and each query of the second page runs on it."""
+"""docs/migrating.md and docs/operating.md: tables become ledgers, one of them from ClickHouse; each query of the second runs."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
+from support.clickhouse import ClickHouse
 from support.dbt_project import VIEW, DbtProject, values
 from support.pages import files_of, sql_of, text_of
 
@@ -67,3 +69,36 @@ def test_each_query_of_the_page_runs(project) -> None:
     assert project.batches("shop.orders_copy") == project.batches("shop.orders_ledger")
     same = "select * from shop.orders_{} order by ledger_batch, order_id, ledger_sign"
     assert project.rows(same.format("copy")) == project.rows(same.format("ledger"))
+
+
+# user_id, page_views, shop, visited_at, Sign, Version: of user 1 an update, of user 3 a delete
+VISITS = [
+    *((1, 5, "north", "2026-03-01 10:00:00", 1, 1), (1, 5, "north", "2026-03-01 10:00:00", -1, 1)),
+    *((1, 6, "north", "2026-03-01 11:00:00", 1, 2), (2, 3, "south", "2026-03-01 10:00:00", 1, 1)),
+    *((3, 9, "east", "2026-03-01 10:00:00", 1, 1), (3, 9, "east", "2026-03-01 10:00:00", -1, 1)),
+]
+
+
+@pytest.mark.parametrize("way", ["signed", "events"])
+def test_a_table_of_clickhouse_is_exported_and_folded(make_project, tmp_path: Path, way: str) -> None:
+    landing = tmp_path / "landing" / "visits"
+    landing.mkdir(parents=True)
+    clickhouse = ClickHouse()
+    clickhouse.script("drop database if exists shop; create database shop")
+    columns = "user_id UInt64, page_views UInt32, shop String, visited_at DateTime('UTC'), Sign Int8, Version UInt64"
+    clickhouse.run(f"create table shop.visits ({columns}) engine = VersionedCollapsingMergeTree(Sign, Version) order by user_id")
+    clickhouse.run(f"insert into shop.visits values {values(VISITS)}")
+    place = 0 if way == "signed" else 1
+    export = [block for block in sql_of("migrating.md") if "insert into function" in block][place]
+    clickhouse.run(re.sub(r"file\('\w+/", f"file('{landing}/", export))
+    stage = files_of("migrating.md")["models/stg_visits.sql"].replace("`/landing/visits`", f"`{landing}`")
+    ledger = [block for block in sql_of("migrating.md") if block.startswith("-- models/visits_ledger.sql")][place]
+    files = {
+        "models/stg_visits.sql": stage if way == "signed" else stage.replace("    sign,", "    is_deleted,"),
+        "models/visits_ledger.sql": ledger,
+        "models/visits.sql": VIEW + "select * from {{ collapsing.final(ref('visits_ledger')) }}",
+    }
+    project = make_project(f"visits_{way}", files)
+    project.run("run")
+    seen = project.rows("select user_id, page_views, shop, cast(visited_at as string), version from visits order by user_id")
+    assert seen == [(1, 6, "north", "2026-03-01 11:00:00", 2), (2, 3, "south", "2026-03-01 10:00:00", 1)]
