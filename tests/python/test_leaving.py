@@ -38,6 +38,7 @@ def project(make_project) -> DbtProject:
         **{path: text for path, text in files_of(PAGE).items() if "again" not in path},
     }
     project = make_project("shop", files)
+    project.sql("drop schema if exists shop cascade")  # of other pages, which have tables of these names
     project.run("run", variables={"upto": "b2"})
     return project
 

@@ -21,12 +21,12 @@ from dbt.cli.main import dbtRunner
 from pyspark.sql import SparkSession
 
 from support.dbt_project import REPOSITORY
+from support.pages import BLOCK
 
 pytestmark = pytest.mark.only("parquet")
 
 PAGES = {"README": REPOSITORY / "README.md", "quickstart": REPOSITORY / "docs" / "quickstart.md"}
 STARTER = REPOSITORY / "docs" / "starter"
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # A block of this kind is a file of the project, named in its first line.
 NAMED = re.compile(r"(?:--|#) ([\w./]+\.(?:sql|yml))(?:: .*)?\n")
 # What has to download something.

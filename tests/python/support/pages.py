@@ -6,6 +6,9 @@ import re
 
 from support.dbt_project import REPOSITORY
 
+# A fenced block of a page: its language, and its text.
+BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
 
 def text_of(page: str) -> str:
     """Return a page of docs/."""
@@ -14,7 +17,7 @@ def text_of(page: str) -> str:
 
 def sql_of(page: str) -> list[str]:
     """Return the blocks of SQL of a page, in order."""
-    return re.findall(r"```sql\n(.*?)```", text_of(page), re.DOTALL)
+    return [text for language, text in BLOCK.findall(text_of(page)) if language == "sql"]
 
 
 def files_of(page: str) -> dict[str, str]:
